@@ -1,0 +1,32 @@
+package kernel
+
+import "time"
+
+// Instant is a moment in microseconds since the Unix epoch; zero means "none".
+// The store keeps it, the wire shows it as RFC 3339 in UTC with six digits.
+type Instant int64
+
+const instantLayout = "2006-01-02T15:04:05.000000Z"
+
+// At is t as an Instant, cut to the microsecond.
+func At(t time.Time) Instant { return Instant(t.UnixMicro()) }
+
+// Time is the Instant in UTC.
+func (i Instant) Time() time.Time { return time.UnixMicro(int64(i)).UTC() }
+
+// Add is the Instant d later.
+func (i Instant) Add(d time.Duration) Instant { return i + Instant(d.Microseconds()) }
+
+// Sub is the time from j to i.
+func (i Instant) Sub(j Instant) time.Duration { return time.Duration(i-j) * time.Microsecond }
+
+// IsZero reports whether there is no moment.
+func (i Instant) IsZero() bool { return i == 0 }
+
+// AppendText appends the wire form (decisions §1).
+func (i Instant) AppendText(dst []byte) ([]byte, error) {
+	return i.Time().AppendFormat(dst, instantLayout), nil
+}
+
+// String is the wire form.
+func (i Instant) String() string { return i.Time().Format(instantLayout) }
