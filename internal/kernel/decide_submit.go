@@ -1,0 +1,205 @@
+package kernel
+
+func (p *planner) submit(c *SubmitStep) error {
+	if p.s.Status.Terminal() {
+		p.plan.Answer = Answer{Decision: ExecutionTerminal}
+		return nil
+	}
+	l := p.lease()
+	switch l.standing(c.Caller) {
+	case live:
+		if l.Lost() {
+			p.replace(ReasonRestarted, ReasonRestart)
+			return superseded()
+		}
+		p.proveDelivery()
+	case released:
+		if l.Memory == nil { // its counters are lost: no identity can be derived any more
+			return superseded()
+		}
+	case stale, lapsed:
+		return superseded()
+	}
+	l.renew(p.at)
+	if !c.Key.IsZero() {
+		if kept, ok := l.Memory.Keys[c.Key]; ok {
+			if kept.Request != c.Request {
+				return reject(Conflict, "this Idempotency-Key was used in this attempt for another submit: use a new key for each call")
+			}
+			p.plan.Answer = kept.Answer
+			return nil
+		}
+	}
+	err := p.resolve(c)
+	if err == nil && !c.Key.IsZero() {
+		p.plan.key, p.plan.keep = c.Key, &Remembered{Request: c.Request, Answer: p.plan.Answer}
+	}
+	return err
+}
+
+// resolve finds the step that is meant, and goes down the table of decisions §4.
+func (p *planner) resolve(c *SubmitStep) error {
+	id, occurrence := c.FirstID, p.lease().Memory.Counters[c.FirstID]
+	if occurrence > 0 {
+		id = DeriveStepID(p.s.ID, c.Kind, c.Target, c.ArgsHash, occurrence)
+	}
+	ref := StepRef{Step: id, Kind: c.Kind, Target: c.Target, Dispatch: c.Caller.Dispatch, Attempt: c.Caller.Attempt}
+	if step := p.s.Steps[id]; step != nil {
+		p.count(c.FirstID)
+		return p.known(c, step, ref)
+	}
+	return p.propose(c, ref, occurrence)
+}
+
+func (p *planner) count(first StepID) { p.plan.advance, p.plan.counts = first, true }
+
+func (p *planner) known(c *SubmitStep, step *Step, ref StepRef) error {
+	switch step.Status {
+	case StepStatusSucceeded, StepStatusFailed:
+		p.plan.Answer = Answer{Decision: Replay, Step: ref.Step, Failed: step.Status == StepStatusFailed, BodyPos: step.ResultPos}
+	case StepStatusDenied:
+		p.plan.Answer = Answer{Decision: Denied, Step: ref.Step, Reason: step.Reason, Rule: step.Rule}
+	case StepStatusAwaitingApproval:
+		p.plan.Answer = Answer{Decision: BlockedByPolicy, Step: ref.Step, Approval: step.Approval, Rule: step.Rule}
+	case StepStatusAllowed:
+		p.execute(c, ref, step.Last)
+	case StepStatusExecuting:
+		return p.again(c, step, ref)
+	case StepStatusProposed, StepStatusCancelled:
+		return reject(Conflict, "step %s is %s", ref.Step, step.Status)
+	}
+	return nil
+}
+
+// again meets a step whose outcome was never reported.
+func (p *planner) again(c *SubmitStep, step *Step, ref StepRef) error {
+	switch {
+	case step.Wait:
+		p.plan.Answer = Answer{Decision: BlockedByPolicy, Step: ref.Step, Rule: step.Rule}
+	case step.Dispatch == ref.Dispatch && step.Attempt == ref.Attempt:
+		return reject(Conflict, "step %s is executing in this very attempt", ref.Step)
+	case step.Idempotency == AtMostOnce:
+		body := NewBody([]byte(`{"reason":"` + ReasonIndeterminate + `","message":"an earlier attempt started this step and never reported its outcome: whether the effect ran is unknown"}`))
+		p.emitBody(step.Last, &StepFailed{StepRef: ref, Indeterminate: true}, body)
+		p.progress()
+		p.plan.Answer = Answer{Decision: Replay, Step: ref.Step, Failed: true, Body: body.JSON}
+	default:
+		p.execute(c, ref, step.Last)
+	}
+	return nil
+}
+
+// propose decides a step that is not recorded.
+func (p *planner) propose(c *SubmitStep, ref StepRef, occurrence uint32) error {
+	s := p.s
+	if !p.lease().Live() { // blocked, or released by a parked step: no new effect may start
+		p.plan.Answer = Answer{Decision: ExecutionBlockedDecision, Step: ref.Step}
+		if s.Park != nil && s.Park.Step == ref.Step {
+			p.plan.Answer.Decision, p.plan.Answer.RetryAfter = BlockedByPolicy, s.Park.RetryAt.Sub(p.at)
+		}
+		return nil
+	}
+	p.emitBody(s.Acked, &StepProposed{StepRef: ref, ArgsHash: c.ArgsHash, Occurrence: occurrence, Idempotency: c.Idempotency}, c.Args)
+	if _, unknown := s.Indeterminate[c.FirstID]; unknown && c.Idempotency == AtMostOnce {
+		p.deny(ref, RuleIndeterminateRetry, "an identical at_most_once step failed with an unknown outcome: it may have run", Digest{})
+		p.record(c)
+		return nil
+	}
+	if limit := c.Ruling.Limit; limit != nil {
+		if ok, next := c.Bucket.free(limit, p.at); !ok {
+			p.limit(c, ref, next)
+			return nil
+		}
+		p.plan.Slot = true
+	}
+	p.record(c)
+	p.rule(c, ref)
+	return nil
+}
+
+// limit refuses or parks a submit that is over its rate limit.
+func (p *planner) limit(c *SubmitStep, ref StepRef, next Instant) {
+	wait := next.Sub(p.at)
+	_, before := p.s.WasParked[ref.Step]
+	ev := &StepRateLimited{StepRef: ref, Rule: c.Ruling.Rule, Reason: ReasonRateLimited}
+	p.plan.Answer = Answer{Decision: RateLimited, Step: ref.Step, Rule: ev.Rule, Reason: ev.Reason, RetryAfter: wait}
+	if wait <= c.Ruling.Limit.MaxWait && !before {
+		ev.Parked, ev.RetryAt = true, next
+		p.plan.Answer = Answer{Decision: BlockedByPolicy, Step: ref.Step, Rule: ev.Rule, RetryAfter: wait}
+		p.release()
+	}
+	p.emit(EventID{}, ev).Ruled = c.Ruling.Bundle
+}
+
+// rule carries out the ruling, the budget looked at first.
+func (p *planner) rule(c *SubmitStep, ref StepRef) {
+	r := &c.Ruling
+	action, reason := r.Action, r.Reason
+	if r.Budget != nil && p.s.Tokens >= r.Budget.MaxTokens && action != Deny {
+		action, reason = r.Budget.OnExceed, ReasonBudget
+	}
+	switch action {
+	case Allow:
+		p.emit(EventID{}, &StepAllowed{StepRef: ref, Rule: r.Rule}).Ruled = r.Bundle
+		p.execute(c, ref, EventID{})
+	case RequireApproval:
+		p.requestApproval(c, ref, reason)
+	case Deny:
+		p.deny(ref, r.Rule, reason, r.Bundle)
+	default: // an unknown action fails closed
+		p.deny(ref, r.Rule, ReasonPolicyDenied, r.Bundle)
+	}
+}
+
+func (p *planner) deny(ref StepRef, rule, reason string, bundle Digest) {
+	if reason == "" {
+		reason = ReasonPolicyDenied
+	}
+	p.emitBody(EventID{}, &StepDenied{StepRef: ref, Rule: rule, Reason: reason}, errorBody("reason", reason, "rule_id", rule)).Ruled = bundle
+	p.plan.Answer = Answer{Decision: Denied, Step: ref.Step, Reason: reason, Rule: rule}
+}
+
+func (p *planner) requestApproval(c *SubmitStep, ref StepRef, reason string) {
+	r := &c.Ruling
+	timeout := r.Approval.Timeout
+	if timeout <= 0 {
+		timeout = c.Approval
+	}
+	id := ApprovalID{p.mint.UUID()}
+	p.emit(EventID{}, &StepAwaitingApproval{StepRef: ref, Rule: r.Rule}).Ruled = r.Bundle
+	p.emit(EventID{}, &ApprovalRequested{
+		Approval: id, Step: ref.Step, Rule: r.Rule, Reason: reason, Message: r.Approval.Message,
+		Approvers: r.Approval.Approvers, TimeoutAt: p.at.Add(timeout),
+	})
+	p.emit(EventID{}, &ExecutionBlocked{Reason: BlockedOnApproval, Step: ref.Step, Approval: id})
+	p.release()
+	p.plan.Answer = Answer{Decision: BlockedByPolicy, Step: ref.Step, Approval: id, Rule: r.Rule}
+}
+
+// execute starts an allowed step; a wait takes its signal or blocks.
+func (p *planner) execute(c *SubmitStep, ref StepRef, cause EventID) {
+	p.emit(cause, &StepExecuting{StepRef: ref})
+	p.plan.Answer = Answer{Decision: Proceed, Step: ref.Step}
+	if c.Wait == nil {
+		return
+	}
+	for i := range p.s.Signals {
+		if sig := &p.s.Signals[i]; sig.Type == c.Wait.SignalType {
+			p.plan.Answer = Answer{Decision: Replay, Step: ref.Step, BodyPos: sig.Pos}
+			p.emit(EventID{}, &StepSucceeded{StepRef: ref}).Cause = sig.Event
+			return
+		}
+	}
+	p.emit(EventID{}, &ExecutionBlocked{Reason: BlockedOnSignal, Step: ref.Step, Signal: c.Wait.SignalType, TimeoutAt: c.Wait.TimeoutAt})
+	p.release()
+	p.plan.Answer = Answer{Decision: BlockedByPolicy, Step: ref.Step}
+}
+
+// record marks a new step record: it counts as an occurrence, and as progress.
+func (p *planner) record(c *SubmitStep) {
+	p.count(c.FirstID)
+	p.progress()
+}
+
+// progress resets the claims that count towards the limit.
+func (p *planner) progress() { p.lease().Claims = 0 }
