@@ -5,11 +5,10 @@ type DispatchStatus string
 
 // The statuses of a dispatch.
 const (
-	DispatchPending   DispatchStatus = "pending"   // waits for its first delivery
+	DispatchPending   DispatchStatus = "pending"   // waits for its next delivery, due now
 	DispatchInFlight  DispatchStatus = "in_flight" // is being delivered, or delivered and leased
-	DispatchAcked     DispatchStatus = "acked"     // in the event of that name only
 	DispatchDone      DispatchStatus = "done"
-	DispatchFailed    DispatchStatus = "failed"    // waits for its next delivery
+	DispatchFailed    DispatchStatus = "failed"    // waits for its next delivery, later
 	DispatchExhausted DispatchStatus = "exhausted" // given up on
 	DispatchDiscarded DispatchStatus = "discarded" // dropped, because its execution had ended
 )

@@ -17,26 +17,29 @@ type ExecutionPayload struct {
 	Attempt     int64             `json:"attempt,omitempty"`     // started
 	Reason      string            `json:"reason,omitempty"`      // blocked, resumed, failed, cancelled
 	Ref         string            `json:"ref,omitempty"`         // blocked: a step id or a type of signal
-	ApprovalID  string            `json:"approval_id,omitempty"` // blocked on an approval
+	ApprovalID  string            `json:"approval_id,omitempty"` // blocked on an approval; else null
+	StepID      string            `json:"step_id,omitempty"`     // blocked on a signal: the step that waits
+	TimeoutAt   *Time             `json:"timeout_at,omitempty"`  // blocked on a signal: null for ever
 	Output      json.RawMessage   `json:"output,omitempty"`      // completed
 }
 
 // StepPayload is the payload of step.* events.
 type StepPayload struct {
-	StepID      string          `json:"step_id"`
-	StepType    StepKind        `json:"step_type"`
-	Target      string          `json:"target"`
-	DispatchID  string          `json:"dispatch_id"`
-	Attempt     int64           `json:"attempt"`
-	ArgsHash    string          `json:"args_hash,omitempty"`   // proposed
-	Occurrence  uint32          `json:"occurrence,omitempty"`  // proposed
-	Idempotency Idempotency     `json:"idempotency,omitempty"` // proposed
-	RuleID      string          `json:"rule_id,omitempty"`     // allowed, denied, awaiting_approval, rate_limited
-	Reason      string          `json:"reason,omitempty"`      // denied, rate_limited
-	Parked      bool            `json:"parked,omitempty"`      // rate_limited
-	RetryAt     *Time           `json:"retry_at,omitempty"`    // rate_limited: null when refused
-	Usage       *Usage          `json:"usage,omitempty"`       // succeeded
-	Error       json.RawMessage `json:"error,omitempty"`       // denied, failed, cancelled
+	StepID        string          `json:"step_id"`
+	StepType      StepKind        `json:"step_type"`
+	Target        string          `json:"target"`
+	DispatchID    string          `json:"dispatch_id"`
+	Attempt       int64           `json:"attempt"`
+	ArgsHash      string          `json:"args_hash,omitempty"`     // proposed
+	Occurrence    uint32          `json:"occurrence,omitempty"`    // proposed
+	Idempotency   Idempotency     `json:"idempotency,omitempty"`   // proposed
+	RuleID        string          `json:"rule_id,omitempty"`       // allowed, denied, awaiting_approval, rate_limited
+	Reason        string          `json:"reason,omitempty"`        // denied, rate_limited
+	Parked        bool            `json:"parked,omitempty"`        // rate_limited
+	RetryAt       *Time           `json:"retry_at,omitempty"`      // rate_limited: null when refused
+	Usage         *Usage          `json:"usage,omitempty"`         // succeeded
+	Error         json.RawMessage `json:"error,omitempty"`         // denied, failed, cancelled
+	Indeterminate bool            `json:"indeterminate,omitempty"` // failed: whether the effect ran is unknown
 }
 
 // ApprovalPayload is the payload of approval.* events.
@@ -48,6 +51,8 @@ type ApprovalPayload struct {
 	Approvers   []string       `json:"approvers,omitempty"`  // requested
 	TimeoutAt   *Time          `json:"timeout_at,omitempty"` // requested
 	Message     string         `json:"message,omitempty"`    // requested
+	RuleID      string         `json:"rule_id,omitempty"`    // requested
+	Reason      string         `json:"reason,omitempty"`     // requested
 	DecidedBy   string         `json:"decided_by,omitempty"` // granted, denied
 	Rationale   string         `json:"rationale,omitempty"`  // granted, denied
 }
@@ -66,8 +71,9 @@ type DispatchPayload struct {
 
 // SignalPayload is the payload of signal.received.
 type SignalPayload struct {
-	ExecutionID string          `json:"execution_id"`
-	SignalID    string          `json:"signal_id"`
-	SignalType  string          `json:"signal_type"`
-	Payload     json.RawMessage `json:"payload"`
+	ExecutionID    string          `json:"execution_id"`
+	SignalID       string          `json:"signal_id"`
+	SignalType     string          `json:"signal_type"`
+	IdempotencyKey string          `json:"idempotency_key,omitempty"` // when it came with one
+	Payload        json.RawMessage `json:"payload"`
 }
