@@ -27,8 +27,8 @@ func AppendChecked(dst, b []byte) []byte {
 }
 
 // Digest is the SHA-256 of the canonical form of a checked value; an empty b
-// counts as null. A value that is not canonical yet and longer than 1 KiB costs
-// an allocation.
+// counts as null. A value that is longer than 1 KiB and not in canonical form
+// costs an allocation.
 func Digest(b []byte) [sha256.Size]byte {
 	if len(b) == 0 {
 		b = []byte("null")
@@ -36,10 +36,11 @@ func Digest(b []byte) [sha256.Size]byte {
 	if canonical(b) {
 		return sha256.Sum256(b)
 	}
-	var stack [1024]byte
+	// Twice the length, because reordering the outermost object needs the room.
+	var stack [2048]byte
 	buf := stack[:0]
-	if len(b) > len(stack) {
-		buf = make([]byte, 0, len(b))
+	if 2*len(b) > len(stack) {
+		buf = make([]byte, 0, 2*len(b))
 	}
 	return sha256.Sum256(rewrite(buf, b))
 }

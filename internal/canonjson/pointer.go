@@ -54,8 +54,11 @@ func arrayIndex(s string) int {
 // Lookup finds the place p in a checked value; value is a part of b without the
 // white space around it.
 func Lookup(b []byte, p Pointer) (value []byte, ok bool) {
-	i := skipSpace(b, 0)
-	value = b[i:skipValue(b, i)]
+	value = b[skipSpace(b, 0):]
+	if len(p.tokens) == 0 {
+		value = value[:skipValue(value, 0)]
+		return value, len(value) > 0
+	}
 	for _, t := range p.tokens {
 		switch Kind(value) {
 		case '{':
@@ -69,7 +72,7 @@ func Lookup(b []byte, p Pointer) (value []byte, ok bool) {
 			return nil, false
 		}
 	}
-	return value, len(value) > 0
+	return value, true
 }
 
 func lookupMember(b []byte, name string) ([]byte, bool) {
@@ -103,10 +106,15 @@ func lookupElement(b []byte, index int) ([]byte, bool) {
 
 func hasEscape(raw []byte) bool { return bytes.IndexByte(raw, '\\') >= 0 }
 
-// equalName compares the raw form of a name with a name, without a copy.
+// equalName compares the raw form of a name with a name, without a copy. An
+// escape sequence is always longer than what it stands for, so most names need
+// no look inside.
 func equalName(raw []byte, name string) bool {
+	if len(raw) <= len(name) {
+		return string(raw) == name && !hasEscape(raw)
+	}
 	if !hasEscape(raw) {
-		return string(raw) == name
+		return false
 	}
 	for len(raw) > 0 && name != "" {
 		r, n := decode(raw)
