@@ -48,7 +48,7 @@ type Event struct {
 	Cause     kernel.EventID
 	Type      kernel.EventType
 	At        kernel.Instant
-	Payload   []byte // lean JSON object
+	Payload   string // lean JSON object
 	Body      []byte // only where the payload shows it
 }
 

@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/agentkernel/kernelctl/internal/kernel"
+	"github.com/agentkernel/kernelctl/internal/store"
+)
+
+// headerGeneration bounds the cache: two generations of so many headers.
+const headerGeneration = 50_000
+
+// headerCache remembers the immutable part of executions in two generations:
+// when the young one is full it becomes the old one, which is forgotten.
+type headerCache struct {
+	mu         sync.RWMutex
+	young, old map[kernel.ExecutionID]*store.Header
+}
+
+func (c *headerCache) init() { c.young = make(map[kernel.ExecutionID]*store.Header) }
+
+func (c *headerCache) get(id kernel.ExecutionID) *store.Header {
+	c.mu.RLock()
+	h, ok := c.young[id]
+	if !ok {
+		h = c.old[id]
+	}
+	c.mu.RUnlock()
+	if h != nil && !ok {
+		c.put(h)
+	}
+	return h
+}
+
+func (c *headerCache) put(h *store.Header) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.young) >= headerGeneration {
+		c.young, c.old = make(map[kernel.ExecutionID]*store.Header), c.young
+	}
+	c.young[h.ID] = h
+}

@@ -1,0 +1,41 @@
+package sqlite
+
+import (
+	"errors"
+
+	"modernc.org/sqlite"
+)
+
+// Primary result codes of SQLite (https://www.sqlite.org/rescode.html).
+const (
+	codePerm     = 3
+	codeBusy     = 5
+	codeLocked   = 6
+	codeNoMem    = 7
+	codeReadOnly = 8
+	codeIOErr    = 10
+	codeCorrupt  = 11
+	codeFull     = 13
+	codeCantOpen = 14
+	codeNotADB   = 26
+)
+
+// code is the result code behind err; 0 when it is not SQLite's.
+func code(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+// fatal reports whether the database cannot be trusted after err: an IO error
+// (what a failed fsync left on the disk is unknown; it is never retried), or
+// damage. Serving on would risk wrong answers.
+func fatal(err error) bool {
+	switch code(err) & 0xff {
+	case codeIOErr, codeCorrupt, codeNotADB:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,65 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+
+	"github.com/agentkernel/kernelctl/internal/kernel"
+	"github.com/agentkernel/kernelctl/internal/store"
+)
+
+// Expire implements [store.Tx]: whole executions, so that what stays is whole.
+func (t *tx) Expire(before kernel.Instant, limit int) (int, error) {
+	type old struct {
+		no int64
+		id kernel.ExecutionID
+	}
+	var gone []old
+	err := t.w.sql.ended.query(func(row []driver.Value) error {
+		o := old{no: asInt(row[0])}
+		copyTo(o.id.UUID[:], row[1])
+		gone = append(gone, o)
+		return nil
+	}, int64(before), int64(limit))
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range gone {
+		if err := t.expire(o.no); err != nil {
+			return 0, fmt.Errorf("expire execution %s: %w", o.id, err)
+		}
+		if r := t.w.cache.resident[o.id]; r != nil {
+			t.w.cache.drop(r)
+		}
+	}
+	return len(gone), nil
+}
+
+func (t *tx) expire(no int64) error {
+	q := &t.w.sql
+	labels := map[string]string{}
+	if err := q.executionLabel.query(func(row []driver.Value) error {
+		if row[0] == nil {
+			return nil
+		}
+		return json.Unmarshal(asBytes(row[0]), &labels)
+	}, no); err != nil {
+		return err
+	}
+	for k, v := range labels {
+		if err := t.exec(q.dropLabels, k, v, no); err != nil {
+			return err
+		}
+	}
+	for _, drop := range []*stmt{
+		q.dropResults, q.dropSteps, q.dropEvents, q.dropApprovals, q.deleteBlock, q.dropParks, q.dropSignals,
+		q.dropDispatch, q.deleteLease, q.dropKeys, q.dropExecution,
+	} {
+		if err := t.exec(drop, no); err != nil {
+			return err
+		}
+	}
+	from := store.ExecutionBuckets(no)
+	return t.exec(q.dropSlots, from, from+"\xff")
+}

@@ -1,0 +1,65 @@
+package sqlite
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+
+	"github.com/agentkernel/kernelctl/internal/kernel"
+)
+
+// The memory of an attempt is stored as gob: it is read back by the next
+// process of the same file only, never shown, and dropped when it cannot be read.
+
+func encodeMemory(m *kernel.Memory) ([]byte, error) {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(m); err != nil {
+		return nil, fmt.Errorf("encode the memory of an attempt: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func decodeMemory(b []byte) (*kernel.Memory, error) {
+	m := &kernel.Memory{Counters: make(map[kernel.StepID]uint32)}
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(m); err != nil {
+		return nil, nil // written by another build: the attempt counts as one that lost it
+	}
+	return m, nil
+}
+
+// storeLeases keeps the memory of every attempt that is in flight, or was
+// released and may still ask, for the next start.
+func (w *writer) storeLeases() error {
+	for _, r := range w.cache.resident {
+		if err := w.storeLease(r); err != nil {
+			return err
+		}
+	}
+	return w.tx.commit()
+}
+
+func (w *writer) storeLease(r *resident) error {
+	l := &r.lease
+	if l.Memory == nil || r.state.Status.Terminal() {
+		return nil
+	}
+	memory, err := encodeMemory(l.Memory)
+	if err != nil {
+		return err
+	}
+	left := max(0, l.ExpiresAt.Sub(now()))
+	return w.tx.exec(w.sql.putLease, r.state.No, left.Microseconds(), memory)
+}
+
+// evict makes room at the start of a transaction: what it drops is not changed
+// in it, and what it stores commits with it. The execution at hand is the most
+// recently used, which stays.
+func (w *writer) evict() error {
+	for r := w.cache.surplus(); r != nil; r = w.cache.surplus() {
+		if err := w.storeLease(r); err != nil {
+			return err
+		}
+		w.cache.drop(r)
+	}
+	return nil
+}

@@ -1,0 +1,323 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agentkernel/kernelctl/internal/kernel"
+	"github.com/agentkernel/kernelctl/internal/store"
+)
+
+// readTimeout bounds one read: a reader that stays pins the write-ahead log.
+const readTimeout = 5 * time.Second
+
+// queries are the reads whose text never changes, prepared on the pool.
+type queries struct {
+	execution, header, events, steps, step, approval, body, agents, agent *sql.Stmt
+	dueDispatches, inFlight, timers, nextTimer, counts, waiting, queued   *sql.Stmt
+}
+
+const executionColumns = `e.no,e.id,a.id,e.status,i.body,o.body,e.failure,e.labels,e.created_at,e.deadline_at,
+  (SELECT seq FROM events WHERE execution_no=e.no ORDER BY seq DESC LIMIT 1),
+  (SELECT at FROM events WHERE execution_no=e.no ORDER BY seq DESC LIMIT 1)
+  FROM executions e JOIN agents a ON a.no=e.agent_no JOIN events i ON i.pos=e.no LEFT JOIN events o ON o.pos=e.output_pos`
+
+const stepColumns = `s.step_id,s.no,s.kind,s.status,s.idempotency,s.occurrence,s.attempt,s.created_at,s.started_at,s.target,s.rule,
+  s.args_hash,s.dispatch,s.approval,r.status,r.pos,r.at,r.input_tokens,r.output_tokens,r.indeterminate,r.reason,p.body,f.body
+  FROM steps s JOIN executions e ON e.no=s.execution_no LEFT JOIN step_results r ON r.step_no=s.no
+  JOIN events p ON p.pos=s.no LEFT JOIN events f ON f.pos=r.pos`
+
+const approvalColumns = `p.id,e.id,s.step_id,a.id,p.status,s.kind,s.target,v.body,p.rule,p.reason,p.message,p.approvers,
+  p.created_at,p.timeout_at,p.decided_by,p.decided_at,p.rationale
+  FROM approvals p JOIN executions e ON e.no=p.execution_no JOIN agents a ON a.no=e.agent_no
+  JOIN steps s ON s.no=p.step_no JOIN events v ON v.pos=s.no`
+
+const agentColumns = `a.id,a.webhook_url,a.secret,a.lease_seconds,a.registered_at,a.updated_at,p.bundle,p.sha256,p.loaded_at
+  FROM agents a LEFT JOIN policies p ON p.agent_no=a.no AND p.replaced_at IS NULL WHERE a.deleted=0`
+
+// timerSources lists everything that falls due; each branch walks a partial index.
+const timerSources = `SELECT 1,p.timeout_at,p.execution_no,p.id FROM approvals p WHERE p.status=1 AND p.timeout_at<=?1
+  UNION ALL SELECT 2,b.timeout_at,b.execution_no,NULL FROM blocks b WHERE b.timeout_at<=?1 AND b.reason=2
+  UNION ALL SELECT 3,x.deadline_at,x.no,NULL FROM executions x WHERE x.deadline_at<=?1 AND x.deadline_at IS NOT NULL AND x.ended_at IS NULL
+  UNION ALL SELECT 4,k.retry_at,k.execution_no,NULL FROM parks k WHERE k.retry_at<=?1 AND k.retry_at IS NOT NULL`
+
+func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
+	q := &queries{}
+	for _, p := range []struct {
+		to  **sql.Stmt
+		sql string
+	}{
+		{&q.execution, "SELECT " + executionColumns + " WHERE e.id=?"},
+		{&q.header, "SELECT e.no,a.id,e.labels FROM executions e JOIN agents a ON a.no=e.agent_no WHERE e.id=?"},
+		{&q.events, `SELECT pos,seq,id,cause,type,at,payload,CASE WHEN type IN (5,14,18,19,25) THEN body END FROM events WHERE execution_no=? AND seq>? ORDER BY seq LIMIT ?`},
+		{&q.steps, "SELECT " + stepColumns + " WHERE e.id=? ORDER BY s.no"},
+		{&q.step, "SELECT " + stepColumns + " WHERE e.id=? AND s.step_id=?"},
+		{&q.approval, "SELECT " + approvalColumns + " WHERE p.id=?"},
+		{&q.body, "SELECT body FROM events WHERE pos=?"},
+		{&q.agents, "SELECT " + agentColumns + " ORDER BY a.id"},
+		{&q.agent, "SELECT " + agentColumns + " AND a.id=?"},
+		{&q.dueDispatches, `SELECT d.execution_no,e.id,a.id,d.id,d.not_before FROM dispatches d JOIN executions e ON e.no=d.execution_no
+		  JOIN agents a ON a.no=e.agent_no WHERE d.status<=2 AND (d.not_before,d.execution_no)>(?,?) ORDER BY d.not_before,d.execution_no LIMIT ?`},
+		{&q.inFlight, `SELECT d.execution_no,e.id,d.acked,d.timeout,l.remaining FROM dispatches d JOIN executions e ON e.no=d.execution_no
+		  LEFT JOIN leases l ON l.execution_no=d.execution_no WHERE d.status=3 AND d.execution_no>? ORDER BY d.execution_no LIMIT ?`},
+		{&q.timers, "SELECT t.*,e.id FROM (" + timerSources + ") t JOIN executions e ON e.no=t.execution_no ORDER BY 2 LIMIT ?2"},
+		{&q.nextTimer, `SELECT min(at) FROM (SELECT min(timeout_at) AS at FROM approvals WHERE status=1 AND timeout_at>?1
+		  UNION ALL SELECT min(timeout_at) FROM blocks WHERE timeout_at>?1 AND reason=2
+		  UNION ALL SELECT min(deadline_at) FROM executions WHERE deadline_at>?1 AND deadline_at IS NOT NULL AND ended_at IS NULL
+		  UNION ALL SELECT min(retry_at) FROM parks WHERE retry_at>?1 AND retry_at IS NOT NULL)`},
+		{&q.counts, "SELECT status,count(*) FROM executions GROUP BY status"},
+		{&q.waiting, "SELECT count(*) FROM approvals WHERE status=1"},
+		{&q.queued, "SELECT count(*) FROM dispatches WHERE status<=2"},
+	} {
+		st, err := db.PrepareContext(ctx, p.sql)
+		if err != nil {
+			return q, fmt.Errorf("prepare %q: %w", head(p.sql), err)
+		}
+		*p.to = st
+	}
+	return q, nil
+}
+
+func (q *queries) close() {
+	for _, st := range []*sql.Stmt{
+		q.execution, q.header, q.events, q.steps, q.step, q.approval, q.body, q.agents, q.agent,
+		q.dueDispatches, q.inFlight, q.timers, q.nextTimer, q.counts, q.waiting, q.queued,
+	} {
+		if st != nil {
+			_ = st.Close() // the pool is closed right after
+		}
+	}
+}
+
+type scanner interface{ Scan(dest ...any) error }
+
+// reading runs a read and says in our words what went wrong.
+func (db *DB) reading(ctx context.Context, what string, read func(ctx context.Context) error) error {
+	db.mu.RLock()
+	stopped := db.stopped
+	db.mu.RUnlock()
+	if stopped != nil && !errors.Is(stopped, store.ErrClosed) {
+		return stopped
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	switch err := read(ctx); {
+	case err == nil:
+		return nil
+	case errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("%s: %w", what, store.ErrNotFound)
+	case errors.Is(err, sql.ErrConnDone), strings.Contains(err.Error(), "database is closed"):
+		return fmt.Errorf("%s: %w", what, store.ErrClosed)
+	case code(err) != 0:
+		return fmt.Errorf("%s: %w: %w", what, store.ErrUnavailable, explain(err))
+	default:
+		return fmt.Errorf("%s: %w", what, err)
+	}
+}
+
+// all calls scan for every row.
+func all(ctx context.Context, st *sql.Stmt, scan func(scanner) error, args ...any) (err error) {
+	rows, err := st.QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	return each(rows, scan)
+}
+
+func each(rows *sql.Rows, scan func(scanner) error) (err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// Execution implements [store.Reader].
+func (db *DB) Execution(ctx context.Context, id kernel.ExecutionID) (x store.Execution, err error) {
+	err = db.reading(ctx, "execution "+id.String(), func(ctx context.Context) error {
+		return scanExecutionRow(db.queries.execution.QueryRowContext(ctx, id.UUID[:]), &x)
+	})
+	return x, err
+}
+
+func scanExecutionRow(row scanner, x *store.Execution) error {
+	var id, labels []byte
+	var agent string
+	var status, created, seq, at int64
+	var deadline sql.NullInt64
+	if err := row.Scan(&x.No, &id, &agent, &status, &x.Input, &x.Output, &x.Failure, &labels, &created, &deadline, &seq, &at); err != nil {
+		return err
+	}
+	copy(x.ID.UUID[:], id)
+	x.Agent, x.Status, x.LastSeq = kernel.AgentID(agent), kernel.Status(status), seq
+	x.CreatedAt, x.UpdatedAt, x.Deadline = kernel.Instant(created), kernel.Instant(at), kernel.Instant(deadline.Int64)
+	return unmarshalLabels(labels, &x.Labels)
+}
+
+func unmarshalLabels(text []byte, to *map[string]string) error {
+	if text == nil {
+		return nil
+	}
+	return json.Unmarshal(text, to)
+}
+
+// Header implements [store.Reader].
+func (db *DB) Header(ctx context.Context, id kernel.ExecutionID) (h store.Header, err error) {
+	err = db.reading(ctx, "execution "+id.String(), func(ctx context.Context) error {
+		var labels []byte
+		h.ID = id
+		if err := db.queries.header.QueryRowContext(ctx, id.UUID[:]).Scan(&h.No, (*string)(&h.Agent), &labels); err != nil {
+			return err
+		}
+		return unmarshalLabels(labels, &h.Labels)
+	})
+	return h, err
+}
+
+// Executions implements [store.Reader].
+func (db *DB) Executions(ctx context.Context, q store.ExecutionQuery) (page []store.Execution, next int64, err error) {
+	where, args := []string{"1"}, []any{}
+	add := func(clause string, values ...any) {
+		where, args = append(where, clause), append(args, values...)
+	}
+	if q.Agent != "" {
+		add("e.agent_no=(SELECT no FROM agents WHERE id=?)", string(q.Agent))
+	}
+	if q.Status != 0 {
+		add("e.status=?", int64(q.Status))
+	}
+	if q.Before > 0 {
+		add("e.no<?", q.Before)
+	}
+	for _, l := range q.Labels {
+		add("EXISTS (SELECT 1 FROM labels l WHERE l.key=? AND l.value=? AND l.execution_no=e.no)", l[0], l[1])
+	}
+	from := executionColumns
+	if len(q.Labels) > 0 { // walk the label's own index, newest first
+		from = strings.Replace(from, "FROM executions e", "FROM labels w JOIN executions e ON e.no=w.execution_no", 1)
+		add("w.key=? AND w.value=?", q.Labels[0][0], q.Labels[0][1])
+	}
+	order := "e.no"
+	if len(q.Labels) > 0 {
+		order = "w.execution_no"
+	}
+	text := "SELECT " + from + " WHERE " + strings.Join(where, " AND ") + " ORDER BY " + order + " DESC LIMIT ?"
+	args = append(args, q.Limit+1)
+	err = db.reading(ctx, "list executions", func(ctx context.Context) error {
+		rows, err := db.read.QueryContext(ctx, text, args...)
+		if err != nil {
+			return err
+		}
+		return each(rows, func(row scanner) error {
+			var x store.Execution
+			err := scanExecutionRow(row, &x)
+			page = append(page, x)
+			return err
+		})
+	})
+	if len(page) > q.Limit {
+		page = page[:q.Limit]
+		next = page[q.Limit-1].No
+	}
+	return page, next, err
+}
+
+// Events implements [store.Reader].
+func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID, after int64, limit int) (page []store.Event, err error) {
+	err = db.reading(ctx, "events of "+execution.String(), func(ctx context.Context) error {
+		return all(ctx, db.queries.events, func(row scanner) error {
+			e := store.Event{Execution: execution}
+			var id, cause sql.RawBytes
+			if err := row.Scan(&e.Pos, &e.Seq, &id, &cause, &e.Type, &e.At, &e.Payload, &e.Body); err != nil {
+				return err
+			}
+			copy(e.ID.UUID[:], id)
+			copy(e.Cause.UUID[:], cause)
+			page = append(page, e)
+			return nil
+		}, no, after, limit)
+	})
+	return page, err
+}
+
+// Steps implements [store.Reader].
+func (db *DB) Steps(ctx context.Context, execution kernel.ExecutionID) (steps []store.Step, err error) {
+	err = db.reading(ctx, "steps of "+execution.String(), func(ctx context.Context) error {
+		return all(ctx, db.queries.steps, func(row scanner) error {
+			s := store.Step{Execution: execution}
+			err := scanStepRow(row, &s)
+			steps = append(steps, s)
+			return err
+		}, execution.UUID[:])
+	})
+	return steps, err
+}
+
+// Step implements [store.Reader].
+func (db *DB) Step(ctx context.Context, execution kernel.ExecutionID, id kernel.StepID) (s store.Step, err error) {
+	s.Execution = execution
+	err = db.reading(ctx, "step "+id.String(), func(ctx context.Context) error {
+		return scanStepRow(db.queries.step.QueryRowContext(ctx, execution.UUID[:], id[:]), &s)
+	})
+	return s, err
+}
+
+func scanStepRow(row scanner, s *store.Step) error {
+	var id, hash, dispatch, approval []byte
+	var started, status, pos, at, in, out, unknown sql.NullInt64
+	var reason sql.NullString
+	if err := row.Scan(&id, &s.No, &s.Kind, &s.Status, &s.Idempotency, &s.Occurrence, &s.Attempt, &s.CreatedAt, &started, &s.Target, &s.Rule,
+		&hash, &dispatch, &approval, &status, &pos, &at, &in, &out, &unknown, &reason, &s.Args, &s.Outcome); err != nil {
+		return err
+	}
+	copy(s.ID[:], id)
+	copy(s.ArgsHash[:], hash)
+	copy(s.Dispatch.UUID[:], dispatch)
+	copy(s.Approval.UUID[:], approval)
+	s.StartedAt = kernel.Instant(started.Int64)
+	if !status.Valid {
+		return nil
+	}
+	s.Step.Status, s.ResultPos, s.CompletedAt = kernel.StepStatus(status.Int64), pos.Int64, kernel.Instant(at.Int64)
+	s.Indeterminate, s.Reason = unknown.Int64 != 0, reason.String
+	if in.Valid {
+		s.Usage = &kernel.Usage{InputTokens: in.Int64, OutputTokens: out.Int64}
+	}
+	return nil
+}
+
+// Body implements [store.Reader].
+func (db *DB) Body(ctx context.Context, pos int64) (body []byte, err error) {
+	err = db.reading(ctx, "body", func(ctx context.Context) error {
+		return db.queries.body.QueryRowContext(ctx, pos).Scan(&body)
+	})
+	return body, err
+}
+
+// Counts implements [store.Reader].
+func (db *DB) Counts(ctx context.Context) (c store.Counts, err error) {
+	c.Executions = make(map[kernel.Status]int64)
+	err = db.reading(ctx, "counts", func(ctx context.Context) error {
+		if err := all(ctx, db.queries.counts, func(row scanner) error {
+			var status kernel.Status
+			var n int64
+			err := row.Scan(&status, &n)
+			c.Executions[status] = n
+			return err
+		}); err != nil {
+			return err
+		}
+		if err := db.queries.waiting.QueryRowContext(ctx).Scan(&c.PendingApprovals); err != nil {
+			return err
+		}
+		return db.queries.queued.QueryRowContext(ctx).Scan(&c.QueuedDispatches)
+	})
+	return c, err
+}

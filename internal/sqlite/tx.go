@@ -1,0 +1,175 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"fmt"
+
+	"github.com/agentkernel/kernelctl/internal/kernel"
+	"github.com/agentkernel/kernelctl/internal/store"
+)
+
+// tx is the writer's transaction: one for the whole batch. It begins with the
+// first write, so that a batch of replays and heartbeats costs no flush.
+type tx struct {
+	w       *writer
+	began   bool
+	writes  int // statements that changed something, ever
+	bytes   int // of bodies in this transaction
+	batch   uint64
+	pos     int64 // the last position used
+	saved   int64 // the last position committed
+	chain   kernel.Chain
+	payload []byte
+
+	buckets   map[string]*kernel.Bucket
+	kept      map[kernel.ExecutionID]kernel.Lease // leases of executions dropped by a rollback
+	used      []string                            // buckets changed in this transaction
+	changed   []*resident                         // executions changed in this transaction
+	settled   []settled                           // what to take back in memory
+	pending   []store.Committed
+	committed []store.Committed
+}
+
+var _ store.Tx = (*tx)(nil)
+
+func (t *tx) start() error {
+	t.buckets = make(map[string]*kernel.Bucket)
+	t.kept = make(map[kernel.ExecutionID]kernel.Lease)
+	err := t.w.sql.lastPos.query(func(row []driver.Value) error {
+		t.pos = asInt(row[0])
+		return nil
+	})
+	t.saved = t.pos
+	return err
+}
+
+// exec runs a statement that writes.
+func (t *tx) exec(s *stmt, args ...any) error {
+	if err := t.begin(); err != nil {
+		return err
+	}
+	return s.exec(args...)
+}
+
+func (t *tx) begin() error {
+	t.writes++
+	if t.began {
+		return nil
+	}
+	if err := t.w.sql.begin.exec(); err != nil {
+		return err
+	}
+	t.began = true
+	return t.w.evict()
+}
+
+func (t *tx) commit() error {
+	if !t.began {
+		t.settle()
+		return nil
+	}
+	if err := t.w.sql.commit.exec(); err != nil {
+		return err
+	}
+	t.began, t.w.wrote = false, true
+	t.saved = t.pos
+	t.settle()
+	return nil
+}
+
+func (t *tx) settle() {
+	t.committed = append(t.committed, t.pending...)
+	t.reset()
+}
+
+// rollback forgets the transaction, and everything in memory that it touched.
+func (t *tx) rollback() {
+	if t.began {
+		t.began = false
+		// SQLite may have rolled back by itself (a full disk, say); then there is nothing to undo.
+		_ = t.w.sql.rollback.exec()
+	}
+	for i := len(t.settled) - 1; i >= 0; i-- {
+		t.settled[i].undo()
+	}
+	for _, r := range t.changed {
+		// Read again from the rows; only what the attempt submitted is nowhere else.
+		t.w.cache.drop(r)
+		t.kept[r.state.ID] = r.lease
+	}
+	for _, name := range t.used {
+		delete(t.buckets, name)
+	}
+	t.pos = t.saved
+	t.reset()
+}
+
+func (t *tx) reset() {
+	clear(t.changed)
+	clear(t.pending)
+	clear(t.settled)
+	t.changed, t.used, t.pending, t.settled, t.bytes = t.changed[:0], t.used[:0], t.pending[:0], t.settled[:0], 0
+	t.batch++
+}
+
+func (t *tx) takeCommitted() []store.Committed {
+	if len(t.committed) == 0 {
+		return nil
+	}
+	out := t.committed
+	t.committed = nil
+	return out
+}
+
+// settled is the effect of one plan on a lease.
+type settled struct {
+	r      *resident
+	before kernel.Lease
+	plan   *kernel.Plan
+}
+
+func (s *settled) undo() { s.plan.Unsettle(&s.r.lease, s.before) }
+
+// touch notes that r is not what the database says until the commit.
+func (t *tx) touch(r *resident) {
+	if r.touched != t.batch+1 {
+		r.touched = t.batch + 1
+		t.changed = append(t.changed, r)
+	}
+}
+
+// Load implements [store.Tx].
+func (t *tx) Load(id kernel.ExecutionID) (*kernel.State, *kernel.Lease, error) {
+	r := t.w.cache.get(id)
+	if r == nil {
+		var err error
+		if r, err = t.w.load(id); err != nil {
+			return nil, nil, err
+		}
+		if lease, ok := t.kept[id]; ok {
+			r.lease = lease
+			delete(t.kept, id)
+		}
+		t.w.cache.put(r)
+	}
+	return &r.state, &r.lease, nil
+}
+
+// Probe implements [store.Tx].
+func (t *tx) Probe(at kernel.Instant) error { return t.exec(t.w.sql.probe, int64(at)) }
+
+// one runs a query that gives at most one row and reports whether it did.
+func one(s *stmt, each func(row []driver.Value) error, args ...any) (found bool, err error) {
+	err = s.query(func(row []driver.Value) error {
+		found = true
+		return each(row)
+	}, args...)
+	return found, err
+}
+
+func notFound(found bool, err error, what string, args ...any) error {
+	if err != nil || found {
+		return err
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(what, args...), store.ErrNotFound)
+}

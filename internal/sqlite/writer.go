@@ -1,0 +1,323 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/agentkernel/kernelctl/internal/store"
+)
+
+const (
+	maxBatch      = 256     // operations in one commit
+	maxBatchBytes = 4 << 20 // of bodies in one commit: bounds how long a small one waits for large ones
+	idleAfter     = time.Second
+	busyRetries   = 3
+	walTooBig     = 64 << 20
+)
+
+// operation is one closure on its way through the writer.
+type operation struct {
+	ctx  context.Context
+	fn   func(store.Tx) error
+	err  error
+	done chan struct{} // one token, when err is final
+}
+
+var operations = sync.Pool{New: func() any { return &operation{done: make(chan struct{}, 1)} }}
+
+// Update implements [store.Writer].
+func (db *DB) Update(ctx context.Context, fn func(store.Tx) error) error {
+	return db.submit(ctx, db.ops, fn)
+}
+
+// Chore is Update for maintenance: it runs only when nothing else waits.
+func (db *DB) Chore(ctx context.Context, fn func(store.Tx) error) error {
+	return db.submit(ctx, db.chores, fn)
+}
+
+func (db *DB) submit(ctx context.Context, queue chan<- *operation, fn func(store.Tx) error) error {
+	op := operations.Get().(*operation)
+	op.ctx, op.fn, op.err = ctx, fn, nil
+	db.mu.RLock()
+	if why := db.stopped; why != nil {
+		db.mu.RUnlock()
+		return why
+	}
+	select {
+	case queue <- op:
+		db.mu.RUnlock()
+	default:
+		db.mu.RUnlock()
+		return store.ErrOverloaded
+	}
+	// Once queued it will be answered: giving up here would leave it unknown
+	// whether it happened. A context that ends before its turn is skipped.
+	<-op.done
+	err := op.err
+	op.ctx, op.fn = nil, nil
+	operations.Put(op)
+	return err
+}
+
+// writer is the state of the goroutine that writes.
+type writer struct {
+	db     *DB
+	conn   conn
+	sql    statements
+	cache  cache
+	tx     tx
+	batch  []*operation
+	wrote  bool // since the last checkpoint
+	broken error
+}
+
+// Run implements [store.Store].
+func (db *DB) Run(ctx context.Context) (err error) {
+	if !db.running.CompareAndSwap(false, true) {
+		return errors.New("the store runs already")
+	}
+	defer func() { err = errors.Join(err, db.shut(store.ErrClosed)) }()
+	c, err := db.write.Conn(context.WithoutCancel(ctx))
+	if err != nil {
+		return fmt.Errorf("open the writer's connection: %w", err)
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	return c.Raw(func(raw any) error {
+		w := &writer{db: db, conn: conn{raw: raw.(driver.Conn)}, batch: make([]*operation, 0, maxBatch)}
+		defer func() { err = errors.Join(err, w.conn.close()) }()
+		if err := w.start(); err != nil {
+			db.refuse(fmt.Errorf("%w: %w", store.ErrUnavailable, err))
+			return err
+		}
+		return w.loop(ctx)
+	})
+}
+
+func (w *writer) start() error {
+	w.cache.init(w.db.opts.Resident)
+	if err := w.sql.prepare(&w.conn); err != nil {
+		return err
+	}
+	w.tx.w = w
+	return w.tx.start()
+}
+
+func (w *writer) loop(ctx context.Context) error {
+	idle := time.NewTimer(idleAfter)
+	defer idle.Stop()
+	for w.broken == nil {
+		select {
+		case op := <-w.db.ops:
+			w.run(op, w.db.ops)
+			idle.Reset(idleAfter)
+			continue
+		default:
+		}
+		select {
+		case op := <-w.db.ops:
+			w.run(op, w.db.ops)
+		case op := <-w.db.chores:
+			w.run(op, nil)
+		case <-idle.C:
+			w.rest()
+			idle.Reset(time.Hour)
+			continue
+		case <-ctx.Done():
+			return w.finish()
+		}
+		idle.Reset(idleAfter)
+	}
+	w.db.refuse(fmt.Errorf("%w: %w", store.ErrUnavailable, w.broken))
+	w.drain()
+	return fmt.Errorf("the database cannot be trusted any more: %w", explain(w.broken))
+}
+
+// rest copies the log into the file while there is nothing else to do.
+func (w *writer) rest() {
+	if !w.wrote {
+		return
+	}
+	w.wrote = false
+	mode := w.sql.checkpoint
+	if _, wal := w.db.Sizes(); wal > walTooBig {
+		mode = w.sql.truncate
+	}
+	if err := mode.query(func([]driver.Value) error { return nil }); err != nil {
+		w.db.log.Warn("checkpoint", slog.Any("err", err))
+	}
+}
+
+// finish serves what is queued, stores the leases and checkpoints.
+func (w *writer) finish() error {
+	w.db.refuse(store.ErrClosed)
+	for {
+		select {
+		case op := <-w.db.ops:
+			w.run(op, w.db.ops)
+			continue
+		case op := <-w.db.chores:
+			w.run(op, nil)
+			continue
+		default:
+		}
+		break
+	}
+	if w.broken != nil {
+		return w.broken
+	}
+	if err := w.storeLeases(); err != nil {
+		return fmt.Errorf("store the leases: %w", err)
+	}
+	return w.sql.truncate.query(func([]driver.Value) error { return nil })
+}
+
+// refuse makes every later Update fail with why.
+func (db *DB) refuse(why error) {
+	db.mu.Lock()
+	if db.stopped == nil {
+		db.stopped = why
+	}
+	db.mu.Unlock()
+}
+
+// drain fails what is queued still.
+func (w *writer) drain() {
+	for {
+		var op *operation
+		select {
+		case op = <-w.db.ops:
+		case op = <-w.db.chores:
+		default:
+			return
+		}
+		op.err = fmt.Errorf("%w: %w", store.ErrUnavailable, w.broken)
+		op.done <- struct{}{}
+	}
+}
+
+// run serves first and whatever else waits in more, in one commit.
+func (w *writer) run(first *operation, more <-chan *operation) {
+	w.batch = append(w.batch[:0], first)
+	began := time.Now()
+	err := w.fill(more)
+	applied := time.Now()
+	if err == nil {
+		err = w.tx.commit()
+	}
+	wrote := w.tx.began
+	if err != nil {
+		w.recover(err)
+	}
+	if s := w.db.opts.Stats; s != nil {
+		s.Batch(len(w.batch), applied.Sub(began), time.Since(applied), wrote)
+	}
+	committed := w.tx.takeCommitted()
+	for i, op := range w.batch {
+		op.done <- struct{}{}
+		w.batch[i] = nil
+	}
+	if len(committed) > 0 {
+		w.db.opts.OnCommit(committed)
+	}
+}
+
+// fill applies operations until none waits or the batch is full. An error
+// means that the transaction has to be undone.
+func (w *writer) fill(more <-chan *operation) error {
+	for i := 0; ; i++ {
+		if err := w.apply(w.batch[i]); err != nil {
+			return err
+		}
+		if len(w.batch) == maxBatch || w.tx.bytes >= maxBatchBytes || more == nil {
+			return nil
+		}
+		select {
+		case op := <-more:
+			w.batch = append(w.batch, op)
+		default:
+			return nil
+		}
+	}
+}
+
+// apply runs one closure. Its own error stands when it wrote nothing; once it
+// has, the transaction holds half an operation and has to be undone.
+func (w *writer) apply(op *operation) (undo error) {
+	if op.err = op.ctx.Err(); op.err != nil {
+		return nil
+	}
+	mark := w.tx.writes
+	op.err = w.call(op)
+	if op.err != nil && w.tx.writes != mark {
+		return op.err
+	}
+	if op.err != nil && code(op.err) != 0 {
+		return op.err
+	}
+	return nil
+}
+
+func (w *writer) call(op *operation) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.db.log.Error("an operation panicked", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			w.tx.writes++ // whatever it did is undone
+			err = fmt.Errorf("operation panicked: %v", p)
+		}
+	}()
+	return op.fn(&w.tx)
+}
+
+// recover undoes the batch and runs its operations again, each in a
+// transaction of its own, so that one that cannot be stored does not take the
+// others with it.
+func (w *writer) recover(cause error) {
+	w.tx.rollback()
+	if fatal(cause) {
+		w.broken = cause
+		for _, op := range w.batch {
+			op.err = fmt.Errorf("%w: %w", store.ErrUnavailable, cause)
+		}
+		return
+	}
+	for _, op := range w.batch {
+		op.err = w.alone(op)
+		if w.broken != nil {
+			op.err = fmt.Errorf("%w: %w", store.ErrUnavailable, w.broken)
+		}
+	}
+}
+
+func (w *writer) alone(op *operation) error {
+	var err error
+	for range busyRetries {
+		if err = op.ctx.Err(); err != nil {
+			return err
+		}
+		if err = w.call(op); err == nil {
+			err = w.tx.commit()
+		}
+		if err == nil {
+			return nil
+		}
+		w.tx.rollback()
+		if fatal(err) {
+			w.broken = err
+			return err
+		}
+		if code(err)&0xff != codeBusy {
+			break
+		}
+	}
+	if code(err) != 0 {
+		w.db.log.Error("the database refuses to write", slog.Any("err", explain(err)))
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, explain(err))
+	}
+	return err
+}
