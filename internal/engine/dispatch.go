@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
+	"github.com/agentkernel/kernelctl/internal/store"
 )
 
 // Delivery is what a claimed dispatch delivers.
@@ -56,11 +57,26 @@ func (e *Engine) DeliveryFailed(ctx context.Context, id kernel.ExecutionID, atte
 	return err
 }
 
-// Lapse takes an execution from an attempt whose lease is over. expires is
-// when the lease ends if it has not.
-func (e *Engine) Lapse(ctx context.Context, id kernel.ExecutionID) error {
-	_, err := e.run(ctx, id, &kernel.LapseLease{MaxAttempts: e.opts.MaxAttempts}, nil)
-	return err
+// Lapse takes an execution from the attempt in flight if its lease is over.
+// Otherwise it reports when it will be; zero when nothing is in flight.
+func (e *Engine) Lapse(ctx context.Context, id kernel.ExecutionID) (next kernel.Instant, err error) {
+	seed := newSeed()
+	err = e.store.Update(ctx, func(tx store.Tx) error {
+		next = 0
+		s, l, err := tx.Load(id)
+		if err != nil {
+			return err
+		}
+		c := &kernel.LapseLease{MaxAttempts: e.opts.MaxAttempts}
+		kernel.Stamp(c, max(kernel.At(time.Now()), s.UpdatedAt), seed)
+		if l.Live() && l.ExpiresAt > c.At {
+			next = l.ExpiresAt
+			return nil
+		}
+		_, _, err = apply(tx, s, l, c)
+		return err
+	})
+	return next, err
 }
 
 // Restart replaces an attempt whose delivery an unclean stop cut off.
@@ -88,4 +104,14 @@ func (e *Engine) PassDeadline(ctx context.Context, id kernel.ExecutionID) error 
 		return nil // it has ended meanwhile
 	}
 	return err
+}
+
+// Expire deletes up to limit executions that ended before a moment, when the
+// store has nothing better to do, and reports how many.
+func (e *Engine) Expire(ctx context.Context, before kernel.Instant, limit int) (n int, err error) {
+	err = e.store.Chore(ctx, func(tx store.Tx) error {
+		n, err = tx.Expire(before, limit)
+		return err
+	})
+	return n, err
 }

@@ -133,23 +133,33 @@ func scanPark(s *kernel.State, row []driver.Value) {
 }
 
 // loadMemory brings back what an attempt in flight submitted, if it left
-// memory in an orderly way, and starts its lease again with what was left of
-// it: while the service was away the agent could not renew it.
+// memory in an orderly way, and when its lease ends.
 func (w *writer) loadMemory(r *resident) error {
-	if !r.lease.Live() && r.lease.Status != kernel.DispatchDone {
+	if r.state.Status.Terminal() {
 		return nil
 	}
-	from := max(now(), kernel.At(w.db.opened))
-	r.lease.ExpiresAt = from.Add(r.lease.Timeout)
+	opened := kernel.At(w.db.opened)
+	r.lease.ExpiresAt = opened.Add(r.lease.Timeout)
 	found, err := one(w.sql.loadLease, func(row []driver.Value) (err error) {
-		r.lease.ExpiresAt = from.Add(micros(asInt(row[0])))
-		r.lease.Memory, err = decodeMemory(asBytes(row[1]))
+		r.lease.ExpiresAt = leaseEnd(opened, kernel.Instant(asInt(row[0])), kernel.Instant(asInt(row[1])))
+		if row[2] != nil {
+			r.lease.Memory, err = decodeMemory(asBytes(row[2]))
+		}
 		return err
 	}, r.state.No)
 	if err != nil || !found {
 		return err
 	}
 	return w.tx.exec(w.sql.deleteLease, r.state.No)
+}
+
+// leaseEnd is when a stored lease ends. Across a restart it goes on with what
+// was left of it: while the service was away the agent could not renew it.
+func leaseEnd(opened, expires, stored kernel.Instant) kernel.Instant {
+	if stored < opened {
+		return opened.Add(expires.Sub(stored))
+	}
+	return expires
 }
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

@@ -40,15 +40,18 @@ func (w *writer) storeLeases() error {
 
 func (w *writer) storeLease(r *resident) error {
 	l := &r.lease
-	if l.Memory == nil || r.state.Status.Terminal() {
+	if r.state.Status.Terminal() || l.Memory == nil && !l.Live() {
 		return nil
 	}
-	memory, err := encodeMemory(l.Memory)
-	if err != nil {
-		return err
+	var memory any // NULL: this attempt had lost it already
+	if l.Memory != nil {
+		b, err := encodeMemory(l.Memory)
+		if err != nil {
+			return err
+		}
+		memory = b
 	}
-	left := max(0, l.ExpiresAt.Sub(now()))
-	return w.tx.exec(w.sql.putLease, r.state.No, left.Microseconds(), memory)
+	return w.tx.exec(w.sql.putLease, r.state.No, int64(l.ExpiresAt), int64(now()), memory)
 }
 
 // evict makes room at the start of a transaction: what it drops is not changed

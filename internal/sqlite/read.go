@@ -63,7 +63,7 @@ func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
 		{&q.agent, "SELECT " + agentColumns + " AND a.id=?"},
 		{&q.dueDispatches, `SELECT d.execution_no,e.id,a.id,d.id,d.not_before FROM dispatches d JOIN executions e ON e.no=d.execution_no
 		  JOIN agents a ON a.no=e.agent_no WHERE d.status<=2 AND (d.not_before,d.execution_no)>(?,?) ORDER BY d.not_before,d.execution_no LIMIT ?`},
-		{&q.inFlight, `SELECT d.execution_no,e.id,d.acked,d.timeout,l.remaining FROM dispatches d JOIN executions e ON e.no=d.execution_no
+		{&q.inFlight, `SELECT d.execution_no,e.id,d.acked,d.timeout,l.expires_at,l.stored_at,l.memory IS NOT NULL FROM dispatches d JOIN executions e ON e.no=d.execution_no
 		  LEFT JOIN leases l ON l.execution_no=d.execution_no WHERE d.status=3 AND d.execution_no>? ORDER BY d.execution_no LIMIT ?`},
 		{&q.timers, "SELECT t.*,e.id FROM (" + timerSources + ") t JOIN executions e ON e.no=t.execution_no ORDER BY 2 LIMIT ?2"},
 		{&q.nextTimer, `SELECT min(at) FROM (SELECT min(timeout_at) AS at FROM approvals WHERE status=1 AND timeout_at>?1

@@ -126,14 +126,15 @@ func (db *DB) InFlight(ctx context.Context, afterNo int64, limit int) (page []st
 			var f store.InFlight
 			var execution []byte
 			var acked, timeout int64
-			var left sql.NullInt64
-			if err := row.Scan(&f.No, &execution, &acked, &timeout, &left); err != nil {
+			var expires, stored, memory sql.NullInt64
+			if err := row.Scan(&f.No, &execution, &acked, &timeout, &expires, &stored, &memory); err != nil {
 				return err
 			}
 			copy(f.Execution.UUID[:], execution)
-			f.Acked, f.Timeout, f.Stored = acked != 0, micros(timeout), left.Valid
-			if f.Remaining = f.Timeout; left.Valid {
-				f.Remaining = micros(left.Int64)
+			opened := kernel.At(db.opened)
+			f.Acked, f.Stored = acked != 0, expires.Valid && memory.Int64 != 0
+			if f.ExpiresAt = opened.Add(micros(timeout)); expires.Valid {
+				f.ExpiresAt = leaseEnd(opened, kernel.Instant(expires.Int64), kernel.Instant(stored.Int64))
 			}
 			page = append(page, f)
 			return nil

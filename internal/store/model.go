@@ -130,9 +130,8 @@ type InFlight struct {
 	No        int64
 	Execution kernel.ExecutionID
 	Acked     bool
-	Timeout   time.Duration
-	Remaining time.Duration // of the lease, if it was stored; else the whole timeout
-	Stored    bool          // the attempt's memory is stored
+	ExpiresAt kernel.Instant // when its lease ends, as far as the rows tell
+	Stored    bool           // the attempt's memory is stored
 }
 
 // TimerKind says what falls due.

@@ -30,6 +30,8 @@ type Writer interface {
 	// through tx, keeps nothing of tx, and returns an error only to undo
 	// everything it did.
 	Update(ctx context.Context, fn func(tx Tx) error) error
+	// Chore is Update for maintenance, which waits until nothing else does.
+	Chore(ctx context.Context, fn func(tx Tx) error) error
 }
 
 // Tx is what an operation may do. Its methods return [ErrNotFound] for what is

@@ -149,8 +149,9 @@ CREATE INDEX dispatches_in_flight ON dispatches(execution_no) WHERE status = 3;
 -- Memory of attempts in flight that left the process in an orderly way.
 CREATE TABLE leases(
   execution_no INTEGER PRIMARY KEY,
-  remaining    INTEGER NOT NULL,               -- microseconds
-  memory       BLOB    NOT NULL
+  expires_at   INTEGER NOT NULL,
+  stored_at    INTEGER NOT NULL,
+  memory       BLOB                            -- NULL: lost before
 ) STRICT;
 
 CREATE TABLE rate_slots(
