@@ -1,0 +1,60 @@
+# The commands that people and CI use. `make` alone builds.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+GO ?= go
+GOLANGCI_LINT ?= golangci-lint
+GORELEASER ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
+
+# The race detector needs a C compiler; without one Go turns cgo off by itself,
+# and the tests run all the same.
+RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+FUZZTIME ?= 10s
+BENCH ?= .
+
+.PHONY: build test lint fmt smoke bench fuzz-short ci release-check clean
+
+build: ## the binary, static and without cgo, in bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/kernelctl
+
+test: ## all tests, under the race detector
+	@$(if $(RACE),,echo "no C compiler: without the race detector" >&2)
+	$(GO) test $(RACE) ./...
+
+lint: ## golangci-lint with .golangci.yml
+	$(GOLANGCI_LINT) run ./...
+
+fmt: ## format everything
+	$(GOLANGCI_LINT) fmt ./...
+
+smoke: ## the built binary, end to end
+	./scripts/smoke.sh
+
+bench: ## BENCH=regexp: benchmarks
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+fuzz-short: ## FUZZTIME=10s: every fuzz test for a moment
+	@for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
+	    echo "fuzz $$pkg $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime '$(FUZZTIME)' "$$pkg"; \
+	  done; \
+	done
+
+ci: ## what CI runs
+	.ci/run
+
+release-check: ## builds for every platform, and the release configuration if there is one
+	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
+	for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
+	  echo "build $$platform"; \
+	  GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(GO) build -trimpath -o "$$out/" ./cmd/kernelctl; \
+	done
+	@for config in .goreleaser.yaml .goreleaser.yml; do \
+	  if [[ -e $$config ]]; then $(GORELEASER) check --config "$$config"; fi; \
+	done
+
+clean: ## remove what the targets made
+	rm -rf bin dist coverage.out
