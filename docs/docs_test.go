@@ -49,7 +49,7 @@ func TestReferenceNamesEverything(t *testing.T) {
 func TestPagesStandAlone(t *testing.T) {
 	t.Parallel()
 	outside := regexp.MustCompile(`\.\./\.\.|[Dd]ecisions? §|not shown`)
-	for _, page := range []string{"api.md", "events.md", "openapi.yaml"} {
+	for _, page := range []string{"api.md", "events.md", "operations.md", "openapi.yaml"} {
 		if found := outside.FindString(read(t, page)); found != "" {
 			t.Errorf("%s refers outside of the project: %q", page, found)
 		}
