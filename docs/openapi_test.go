@@ -38,7 +38,7 @@ var routes = []string{
 	"GET /metrics", "GET /v0/agents", "GET /v0/agents/{id}", "GET /v0/approvals", "GET /v0/approvals/{id}",
 	"GET /v0/events", "GET /v0/executions", "GET /v0/executions/{id}", "GET /v0/executions/{id}/events",
 	"GET /v0/executions/{id}/steps", "GET /v0/executions/{id}/steps/{step_id}", "GET /v0/executions/{id}/stream",
-	"GET /v0/health", "GET /v0/policies/{agent_id}", "GET /v0/ready", "GET /v0/version",
+	"GET /v0/health", "GET /v0/openapi.yaml", "GET /v0/policies/{agent_id}", "GET /v0/ready", "GET /v0/version",
 	"POST /v0/agents", "POST /v0/approvals/{id}/deny", "POST /v0/approvals/{id}/grant", "POST /v0/executions",
 	"POST /v0/executions/{id}/cancel", "POST /v0/executions/{id}/complete", "POST /v0/executions/{id}/fail",
 	"POST /v0/executions/{id}/heartbeat", "POST /v0/executions/{id}/signal", "POST /v0/executions/{id}/steps",
