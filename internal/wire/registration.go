@@ -92,5 +92,5 @@ func parseReason(err error) string {
 	case strings.HasPrefix(err.Error(), "invalid port"):
 		return "invalid port after the host"
 	}
-	return err.Error()
+	return strings.TrimPrefix(err.Error(), "net/url: ")
 }
