@@ -88,6 +88,9 @@ func (p *Plan) Settle(l *Lease) {
 		return
 	}
 	if p.counts {
+		if l.Memory.Counters == nil {
+			l.Memory.Counters = make(map[StepID]uint32, 8)
+		}
 		l.Memory.Counters[p.advance]++
 	}
 	if p.keep != nil {
@@ -96,4 +99,20 @@ func (p *Plan) Settle(l *Lease) {
 		}
 		l.Memory.Keys[p.key] = *p.keep
 	}
+}
+
+// Unsettle takes back what [Plan.Settle] did, when the plan could not be saved
+// after all; before is the lease as it was.
+func (p *Plan) Unsettle(l *Lease, before Lease) {
+	if m := p.Lease.Memory; m != nil {
+		if p.counts {
+			if m.Counters[p.advance]--; m.Counters[p.advance] == 0 {
+				delete(m.Counters, p.advance)
+			}
+		}
+		if p.keep != nil {
+			delete(m.Keys, p.key)
+		}
+	}
+	*l = before
 }

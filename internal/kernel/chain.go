@@ -8,7 +8,7 @@ import (
 // Record is an event as the log keeps it.
 type Record struct {
 	Event   *Event
-	Payload []byte // [AppendPayload]
+	Payload string // [AppendPayload]
 	Hash    Digest // head of the chain after this event
 }
 

@@ -256,8 +256,8 @@ func (d *SignalReceived) appendFields(b []byte, id ExecutionID) []byte {
 	return b
 }
 
-// null stands for JSON null in errorBody.
-const null = "\x00"
+// null stands for JSON null in errorBody. It is not UTF-8, so no text is equal to it.
+const null = "\xff"
 
 // errorBody is a small error that the service itself records: an object of
 // texts, given as name, value, name, value.

@@ -16,6 +16,9 @@ type Meta struct {
 
 func (m *Meta) meta() *Meta { return m }
 
+// Stamp gives a command its moment, and the random bytes of its ids.
+func Stamp(c Command, at Instant, seed [10]byte) { *c.meta() = Meta{At: at, Mint: NewMint(at, seed)} }
+
 // The commands.
 type (
 	// CreateExecution starts an execution. Its State holds nothing but the id.
@@ -149,24 +152,36 @@ type ApprovalFacts struct {
 
 // Bucket is the state of one rate limit: the moments of the calls that used a
 // slot, oldest first.
-type Bucket struct{ Calls []Instant }
+type Bucket struct {
+	Calls []Instant
+	Keep  time.Duration // the longest window that was asked for
+}
 
 // free reports whether a slot is free at at, and if not, when one will be: at
 // most limit.MaxCalls in any window, so the oldest of the last MaxCalls has to
 // have left it.
 func (b *Bucket) free(limit *RateLimit, at Instant) (ok bool, next Instant) {
-	if len(b.Calls) < limit.MaxCalls {
+	switch {
+	case b == nil || limit.MaxCalls < 1: // never so; fails closed
+		return false, at.Add(max(limit.Window, time.Microsecond))
+	case len(b.Calls) < limit.MaxCalls:
 		return true, 0
 	}
 	next = b.Calls[len(b.Calls)-limit.MaxCalls].Add(limit.Window)
 	return next <= at, next
 }
 
-// Take uses a slot and forgets the calls that no window of this limit reaches any more.
+// Take uses a slot and forgets the calls that no window reaches any more.
 func (b *Bucket) Take(limit *RateLimit, at Instant) {
+	b.Keep = max(b.Keep, limit.Window) // rules of one id in several bundles may differ
 	drop := 0
-	for drop < len(b.Calls) && b.Calls[drop].Add(limit.Window) <= at {
+	for drop < len(b.Calls) && b.Calls[drop].Add(b.Keep) <= at {
 		drop++
 	}
 	b.Calls = append(b.Calls[drop:], at)
+	// Executions that share a bucket do not share a clock: one of them may be
+	// ahead of a clock that was set back.
+	for i := len(b.Calls) - 1; i > 0 && b.Calls[i-1] > at; i-- {
+		b.Calls[i-1], b.Calls[i] = at, b.Calls[i-1]
+	}
 }

@@ -19,6 +19,12 @@ func Decide(s *State, l *Lease, c Command) (Plan, error) {
 }
 
 func (p *planner) decide(c Command) error {
+	if _, create := c.(*CreateExecution); create != (p.s.Status == 0) {
+		if create {
+			return reject(Conflict, "the execution exists already")
+		}
+		return reject(NotFound, "there is no such execution")
+	}
 	switch c := c.(type) {
 	case *CreateExecution:
 		return p.create(c)
@@ -92,7 +98,11 @@ func (p *planner) emitBody(cause EventID, d Data, b Body) *Event {
 }
 
 func (p *planner) create(c *CreateExecution) error {
-	p.emitBody(EventID{}, &ExecutionCreated{Agent: c.Agent, Labels: c.Labels, Deadline: c.Deadline}, c.Input)
+	labels := c.Labels
+	if len(labels) == 0 {
+		labels = nil // one way to have none, as it is read back
+	}
+	p.emitBody(EventID{}, &ExecutionCreated{Agent: c.Agent, Labels: labels, Deadline: c.Deadline}, c.Input)
 	p.enqueue(ReasonCreated)
 	return nil
 }

@@ -3,43 +3,38 @@ package kernel
 import "slices"
 
 func (p *planner) decideApproval(c *DecideApproval) error {
-	a := &c.Approval
-	if c.Verdict != ApprovalStatusExpired && len(a.Approvers) > 0 && !slices.Contains(a.Approvers, c.DecidedBy) {
+	a, block := &c.Approval, p.s.Block
+	byPerson := c.Verdict == ApprovalStatusGranted || c.Verdict == ApprovalStatusDenied
+	switch {
+	case !byPerson && c.Verdict != ApprovalStatusExpired:
+		return reject(Conflict, "an approval cannot be made %s", c.Verdict)
+	case byPerson && len(a.Approvers) > 0 && !slices.Contains(a.Approvers, c.DecidedBy):
 		return reject(Forbidden, "%q is not among the approvers of this approval", c.DecidedBy)
-	}
-	if a.Status != ApprovalStatusPending {
-		if a.Status == c.Verdict && a.DecidedBy == c.DecidedBy {
-			p.plan.Answer = Answer{Unchanged: true}
-			return nil
-		}
+	case a.Status == c.Verdict && a.DecidedBy == c.DecidedBy:
+		p.plan.Answer = Answer{Unchanged: true}
+		return nil
+	case a.Status != ApprovalStatusPending:
 		return tooLate(a.Status)
-	}
-	block := p.s.Block
-	if block == nil || block.Approval != a.ID {
+	case block == nil || block.Approval != a.ID:
 		return reject(Conflict, "the execution does not wait for this approval any more")
 	}
-	if p.at >= a.TimeoutAt && c.Verdict != ApprovalStatusExpired {
-		// Its time was over, only the timer had not come round yet.
+	switch {
+	case p.at >= a.TimeoutAt:
 		p.refuse(c, ReasonApprovalTimeout, ReasonApprovalExpired, &ApprovalExpired{Approval: a.ID, Step: block.Step})
-		p.saveAnyway = true
-		return tooLate(ApprovalStatusExpired)
-	}
-	switch c.Verdict {
-	case ApprovalStatusGranted:
+		if byPerson { // its time was over, only the timer had not come round yet
+			p.saveAnyway = true
+			return tooLate(ApprovalStatusExpired)
+		}
+	case !byPerson:
+		return reject(Conflict, "approval %s has not expired yet", a.ID)
+	case c.Verdict == ApprovalStatusGranted:
 		ref, step := p.gated()
 		p.emit(block.Requested, &ApprovalGranted{Approval: a.ID, Step: block.Step, DecidedBy: c.DecidedBy, Rationale: c.Rationale})
 		p.emit(EventID{}, &StepAllowed{StepRef: ref, Rule: step.Rule})
 		p.resume(ReasonApprovalGranted, ReasonApprovalGranted)
-	case ApprovalStatusDenied:
+	default:
 		p.refuse(c, ReasonApprovalDenied, ReasonApprovalDenied,
 			&ApprovalDenied{Approval: a.ID, Step: block.Step, DecidedBy: c.DecidedBy, Rationale: c.Rationale})
-	case ApprovalStatusExpired:
-		if p.at < a.TimeoutAt {
-			return reject(Conflict, "approval %s has not expired yet", a.ID)
-		}
-		p.refuse(c, ReasonApprovalTimeout, ReasonApprovalExpired, &ApprovalExpired{Approval: a.ID, Step: block.Step})
-	default:
-		return reject(Conflict, "an approval cannot be made %s", c.Verdict)
 	}
 	return nil
 }

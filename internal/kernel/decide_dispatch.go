@@ -12,8 +12,8 @@ const (
 // (n ≥ 1), for a jitter in [0, 1).
 func Backoff(n int, jitter float64) time.Duration {
 	longest := backoffCap
-	if n >= 1 && n <= 5 {
-		longest = min(backoffCap, backoffBase<<(n-1))
+	if n <= 5 { // the fifth is the last below the cap
+		longest = backoffBase << max(0, n-1)
 	}
 	return time.Duration(jitter * float64(longest))
 }
@@ -136,7 +136,9 @@ func (p *planner) heartbeat(c *Heartbeat) error {
 	if !p.lease().Live() || c.Caller != (Holder{}) && p.lease().standing(c.Caller) != live {
 		return superseded()
 	}
-	p.proveDelivery()
+	if c.Caller != (Holder{}) { // else it may be an older attempt's, and proves nothing
+		p.proveDelivery()
+	}
 	p.lease().renew(p.at)
 	return nil
 }
@@ -159,8 +161,11 @@ func (p *planner) delta(c *PublishDelta) error {
 	if step == nil {
 		return reject(NotFound, "no step %s in this execution", c.Step)
 	}
-	if step.Status != StepStatusExecuting || p.s.Status.Terminal() {
+	if step.Status != StepStatusExecuting {
 		return reject(Conflict, "step %s is %s, not executing: nobody listens to its output any more", c.Step, step.Status)
+	}
+	if p.s.Status.Terminal() {
+		return reject(TerminalExecution, "the execution is already %s: nobody listens to its output any more", p.s.Status)
 	}
 	return nil
 }

@@ -33,13 +33,25 @@ func (p *planner) finishStep(c *FinishStep) error {
 	}
 	ref := StepRef{Step: c.Step, Kind: step.Kind, Target: step.Target, Dispatch: c.Caller.Dispatch, Attempt: c.Caller.Attempt}
 	if c.Succeeded {
-		p.emitBody(step.Last, &StepSucceeded{StepRef: ref, Usage: c.Usage}, c.Outcome)
+		p.emitBody(step.Last, &StepSucceeded{StepRef: ref, Usage: countable(step.Kind, c.Usage)}, c.Outcome)
 	} else {
 		p.emitBody(step.Last, &StepFailed{StepRef: ref}, c.Outcome)
 	}
 	p.progress()
 	p.plan.Answer = Answer{Decision: Recorded, Step: c.Step}
 	return nil
+}
+
+// maxTokens is more than any call can use; it keeps sums of counts from overflowing.
+const maxTokens = 1 << 40
+
+// countable is the usage as far as it counts: an agent that reports nonsense
+// neither gains budget by it nor gets an error.
+func countable(kind StepKind, u *Usage) *Usage {
+	if u == nil || kind != LLMCall || u.InputTokens < 0 || u.OutputTokens < 0 || u.InputTokens > maxTokens || u.OutputTokens > maxTokens {
+		return nil
+	}
+	return u
 }
 
 func (p *planner) finishExecution(c *FinishExecution) error {
@@ -51,7 +63,7 @@ func (p *planner) finishExecution(c *FinishExecution) error {
 	if s.Status.Terminal() {
 		same := s.Status == StatusCompleted && c.Succeeded && c.Canonical == s.Outcome ||
 			s.Status == StatusFailed && !c.Succeeded && c.Reason == s.Failure
-		if same {
+		if same && l.Status == DispatchDone { // not given up on: it was this attempt that said so
 			p.plan.Answer = Answer{Decision: Recorded, Unchanged: true}
 			return nil
 		}
@@ -80,6 +92,9 @@ func (p *planner) cancel(c *CancelExecution) error {
 	}
 	var cause EventID
 	if c.Reason == ReasonDeadline {
+		if p.s.Deadline.IsZero() || p.s.Deadline > p.at {
+			return nil
+		}
 		cause = p.s.Created
 	}
 	body := errorBody("reason", ReasonCancelled)

@@ -1,5 +1,7 @@
 package kernel
 
+import "time"
+
 func (p *planner) submit(c *SubmitStep) error {
 	if p.s.Status.Terminal() {
 		p.plan.Answer = Answer{Decision: ExecutionTerminal}
@@ -13,6 +15,7 @@ func (p *planner) submit(c *SubmitStep) error {
 			return superseded()
 		}
 		p.proveDelivery()
+		l.renew(p.at)
 	case released:
 		if l.Memory == nil { // its counters are lost: no identity can be derived any more
 			return superseded()
@@ -20,7 +23,9 @@ func (p *planner) submit(c *SubmitStep) error {
 	case stale, lapsed:
 		return superseded()
 	}
-	l.renew(p.at)
+	if (c.Wait != nil) != ReservedTarget(c.Kind, c.Target) {
+		return reject(Conflict, "local steps whose target begins with %q are waits: choose another target", signalPrefix)
+	}
 	if !c.Key.IsZero() {
 		if kept, ok := l.Memory.Keys[c.Key]; ok {
 			if kept.Request != c.Request {
@@ -44,11 +49,29 @@ func (p *planner) resolve(c *SubmitStep) error {
 		id = DeriveStepID(p.s.ID, c.Kind, c.Target, c.ArgsHash, occurrence)
 	}
 	ref := StepRef{Step: id, Kind: c.Kind, Target: c.Target, Dispatch: c.Caller.Dispatch, Attempt: c.Caller.Attempt}
-	if step := p.s.Steps[id]; step != nil {
-		p.count(c.FirstID)
-		return p.known(c, step, ref)
+	step := p.s.Steps[id]
+	// A granted wait would block anew, so it may no more start than a new step.
+	starts := step == nil || c.Wait != nil && step.Status == StepStatusAllowed
+	switch {
+	case starts && !p.lease().Live():
+		p.hold(c, ref)
+		return nil
+	case step == nil:
+		p.propose(c, ref, occurrence)
+		return nil
 	}
-	return p.propose(c, ref, occurrence)
+	p.count(c.FirstID)
+	return p.known(c, step, ref)
+}
+
+// hold answers an attempt that was released, because the execution is blocked
+// or a step of it is parked: nothing new may start.
+func (p *planner) hold(c *SubmitStep, ref StepRef) {
+	p.plan.Answer = Answer{Decision: ExecutionBlockedDecision, Step: ref.Step}
+	if park := p.s.Park; park != nil && park.Step == ref.Step {
+		wait := max(time.Millisecond, park.RetryAt.Sub(p.at)) // it is due, only the timer has not come round yet
+		p.plan.Answer = Answer{Decision: BlockedByPolicy, Step: ref.Step, Rule: c.Ruling.Rule, RetryAfter: wait}
+	}
 }
 
 func (p *planner) count(first StepID) { p.plan.advance, p.plan.counts = first, true }
@@ -75,10 +98,10 @@ func (p *planner) known(c *SubmitStep, step *Step, ref StepRef) error {
 func (p *planner) again(c *SubmitStep, step *Step, ref StepRef) error {
 	switch {
 	case step.Wait:
-		p.plan.Answer = Answer{Decision: BlockedByPolicy, Step: ref.Step, Rule: step.Rule}
+		p.plan.Answer = Answer{Decision: BlockedByPolicy, Step: ref.Step}
 	case step.Dispatch == ref.Dispatch && step.Attempt == ref.Attempt:
 		return reject(Conflict, "step %s is executing in this very attempt", ref.Step)
-	case step.Idempotency == AtMostOnce:
+	case step.Idempotency != SafeToRetry:
 		body := NewBody([]byte(`{"reason":"` + ReasonIndeterminate + `","message":"an earlier attempt started this step and never reported its outcome: whether the effect ran is unknown"}`))
 		p.emitBody(step.Last, &StepFailed{StepRef: ref, Indeterminate: true}, body)
 		p.progress()
@@ -90,31 +113,22 @@ func (p *planner) again(c *SubmitStep, step *Step, ref StepRef) error {
 }
 
 // propose decides a step that is not recorded.
-func (p *planner) propose(c *SubmitStep, ref StepRef, occurrence uint32) error {
-	s := p.s
-	if !p.lease().Live() { // blocked, or released by a parked step: no new effect may start
-		p.plan.Answer = Answer{Decision: ExecutionBlockedDecision, Step: ref.Step}
-		if s.Park != nil && s.Park.Step == ref.Step {
-			p.plan.Answer.Decision, p.plan.Answer.RetryAfter = BlockedByPolicy, s.Park.RetryAt.Sub(p.at)
-		}
-		return nil
-	}
-	p.emitBody(s.Acked, &StepProposed{StepRef: ref, ArgsHash: c.ArgsHash, Occurrence: occurrence, Idempotency: c.Idempotency}, c.Args)
-	if _, unknown := s.Indeterminate[c.FirstID]; unknown && c.Idempotency == AtMostOnce {
+func (p *planner) propose(c *SubmitStep, ref StepRef, occurrence uint32) {
+	p.emitBody(p.s.Acked, &StepProposed{StepRef: ref, ArgsHash: c.ArgsHash, Occurrence: occurrence, Idempotency: c.Idempotency}, c.Args)
+	if _, unknown := p.s.Indeterminate[c.FirstID]; unknown && c.Idempotency != SafeToRetry {
 		p.deny(ref, RuleIndeterminateRetry, "an identical at_most_once step failed with an unknown outcome: it may have run", Digest{})
 		p.record(c)
-		return nil
+		return
 	}
 	if limit := c.Ruling.Limit; limit != nil {
 		if ok, next := c.Bucket.free(limit, p.at); !ok {
 			p.limit(c, ref, next)
-			return nil
+			return
 		}
 		p.plan.Slot = true
 	}
 	p.record(c)
 	p.rule(c, ref)
-	return nil
 }
 
 // limit refuses or parks a submit that is over its rate limit.

@@ -161,7 +161,7 @@ type Mint struct {
 // NewMint is a mint for a command given at at, with ten random bytes.
 func NewMint(at Instant, seed [10]byte) Mint { return Mint{at: at, seed: seed} }
 
-// UUID is the next id. A command mints far fewer than 65,536.
+// UUID is the next id, above the one before. A command mints far fewer than 32,768.
 func (m *Mint) UUID() UUID {
 	var u UUID
 	ms := uint64(m.at) / 1000
@@ -169,7 +169,8 @@ func (m *Mint) UUID() UUID {
 	copy(u[6:], m.seed[:])
 	u[6] = 0x70 | u[6]&0x0f
 	u[8] = 0x80 | u[8]&0x3f
-	count := uint16(u[14])<<8 | uint16(u[15])
+	// The counter begins in the lower half of its range, so that it grows and never wraps.
+	count := uint16(u[14]&0x7f)<<8 | uint16(u[15])
 	count += m.next
 	u[14], u[15] = byte(count>>8), byte(count)
 	m.next++

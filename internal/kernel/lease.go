@@ -5,9 +5,9 @@ import "time"
 // Lease says who may write to an execution now. It is operational: the log
 // does not know claims and heartbeats.
 type Lease struct {
-	Dispatch                // the durable part
-	ExpiresAt Instant       // of the attempt in flight; renewed by its writes and heartbeats
-	Memory    *Memory       // what the attempt in flight submitted; nil: lost by an unclean stop, or nothing in flight
+	Dispatch          // the durable part
+	ExpiresAt Instant // of the attempt in flight; renewed by its writes and heartbeats
+	Memory    *Memory // what the attempt in flight submitted; nil: lost by an unclean stop, or nothing in flight
 }
 
 // Dispatch is the newest dispatch of an execution. The zero value means that

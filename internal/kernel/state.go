@@ -59,6 +59,8 @@ type Step struct {
 	CompletedAt Instant
 	Last        EventID // the latest event of the step: cause of the next
 	Wait        bool    // waits for a signal rather than for the agent
+	// Indeterminate: it failed because its attempt died in the middle.
+	Indeterminate bool
 }
 
 // Block is what a blocked execution waits for.
@@ -210,6 +212,7 @@ func (s *State) MarkIndeterminate(step *Step) {
 	if s.Indeterminate == nil {
 		s.Indeterminate = make(map[StepID]struct{}, 1)
 	}
+	step.Indeterminate = true
 	s.Indeterminate[s.FirstID(step)] = struct{}{}
 }
 
