@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -46,10 +47,56 @@ func TestReferenceNamesEverything(t *testing.T) {
 	}
 }
 
+var link = regexp.MustCompile(`\]\(([^)#]*)(#[^)]*)?\)`)
+
+// TestLinksLead: relative links of the pages name files that are there, and
+// anchors headings that are there.
+func TestLinksLead(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		text := read(t, page)
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			file, anchor := m[1], strings.TrimPrefix(m[2], "#")
+			if strings.Contains(file, "://") {
+				continue
+			}
+			target := page
+			if file != "" {
+				target = filepath.FromSlash(file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s: %v", page, file, err)
+				continue
+			}
+			if anchor != "" && !strings.Contains(anchors(read(t, target)), " "+anchor+" ") {
+				t.Errorf("%s links to %s#%s: no such heading", page, file, anchor)
+			}
+		}
+	}
+}
+
+var dropped = regexp.MustCompile("[^a-z0-9 _-]")
+
+// anchors are the headings of a page as links name them, with spaces around each.
+func anchors(text string) string {
+	all := " "
+	for line := range strings.Lines(text) {
+		if heading := strings.TrimLeft(line, "#"); heading != line {
+			name := strings.ToLower(strings.TrimSpace(heading))
+			all += strings.ReplaceAll(dropped.ReplaceAllString(name, ""), " ", "-") + " "
+		}
+	}
+	return all
+}
+
 func TestPagesStandAlone(t *testing.T) {
 	t.Parallel()
 	outside := regexp.MustCompile(`\.\./\.\.|[Dd]ecisions? §|not shown`)
-	for _, page := range []string{"api.md", "events.md", "operations.md", "openapi.yaml"} {
+	for _, page := range []string{"api.md", "events.md", "operations.md", "policy.md", "openapi.yaml"} {
 		if found := outside.FindString(read(t, page)); found != "" {
 			t.Errorf("%s refers outside of the project: %q", page, found)
 		}
