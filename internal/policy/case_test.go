@@ -162,7 +162,7 @@ func TestParseCasesProblems(t *testing.T) {
 		{"- {target: t, labels: {a: [b]}}", "line 1, column 27: cases[0].labels.a: must be a text, not a list"},
 		{"- &a {target: t}\n- *a", "line 2, column 3: cases: alias *a is not supported: write the value out"},
 		{`[{"target":"t","labels":{"b":[1],"a":{}}},{"name":"x"}]`, "cases[0].labels.b: must be a text, not a list\ncases[0].labels.a: must be a text, not a mapping\ncases[1].target: is missing: the tool, model or step name to try"},
-		{`[{"target":"t"`, "line 2, column 1: cases: not valid YAML: did not find expected ',' or '}'; check that the brackets around this line are closed"},
+		{`[{"target":"t"`, "line 1, column 1: cases: not valid YAML: did not find expected ',' or '}'; check that the brackets around this line are closed"},
 	} {
 		_, err := policy.ParseCases([]byte(c.src))
 		if got := fmt.Sprint(err); got != c.want {

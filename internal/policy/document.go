@@ -109,7 +109,8 @@ func (r *reader) syntax(src []byte, err error) {
 			line++ // of these errors the parser counts lines from 0
 		}
 	}
-	r.at(&yaml.Node{Line: line, Column: 1}, "", "not valid YAML: %s", text)
+	last := place(src, len(bytes.TrimRight(src, "\r\n"))).Line // the end of the text is not a line of its own
+	r.at(&yaml.Node{Line: min(line, last), Column: 1}, "", "not valid YAML: %s", text)
 }
 
 // structural is advice for the errors that the parser reports at the start of a

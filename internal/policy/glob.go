@@ -83,8 +83,6 @@ func shaped(parts []part) glob {
 		return true
 	}
 	switch {
-	case is():
-		return glob{shape: exact}
 	case is(literal):
 		return glob{shape: exact, text: parts[0].text}
 	case is(star):
