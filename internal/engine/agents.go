@@ -147,7 +147,7 @@ func compileBundle(text []byte) (*policy.Bundle, error) {
 	if errors.As(err, &bad) {
 		out := &Invalid{}
 		for _, p := range bad.Problems {
-			out.Problems = append(out.Problems, Problem{Field: "bundle." + p.Field, Problem: p.Problem, Line: p.Line, Column: p.Column})
+			out.Problems = append(out.Problems, Problem{Field: p.Field, Problem: p.Problem, Line: p.Line, Column: p.Column})
 		}
 		return nil, out
 	}
