@@ -33,7 +33,7 @@ type Run struct {
 	effects  map[*effect]struct{}
 	keys     map[[sha256.Size]byte]int // submits so far by body
 	asking   int                       // submits that wait for their decision
-	running  sync.WaitGroup            // functions of steps; Add under mu, never once returned is set
+	running  sync.WaitGroup            // effects being run and recorded; Add under mu, never once returned is set
 }
 
 // executionRecord is what a run uses of its execution as the kernel reads it out.

@@ -140,6 +140,10 @@ func (e *effect) perform(ctx context.Context, in submission, fn func(context.Con
 	if d.Decision == decisionReplay {
 		return e.replayed(d)
 	}
+	if !e.run.enter() {
+		return nil, e.run.stopped()
+	}
+	defer e.run.running.Done()
 	result, err := e.invoke(ctx, fn)
 	if err == nil {
 		return e.complete(ctx, result)
@@ -166,10 +170,6 @@ func (e *effect) cutOff(err error) error {
 // may have come up in a goroutine of the agent function, where nothing else
 // could keep it from ending the process.
 func (e *effect) invoke(ctx context.Context, fn func(context.Context) (json.RawMessage, error)) (raw json.RawMessage, err error) {
-	if !e.run.enter() {
-		return nil, e.run.stopped()
-	}
-	defer e.run.running.Done()
 	defer func() {
 		if p := recover(); p != nil {
 			e.run.log.Error("step panicked", "target", e.target, "step_id", e.stepID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -179,7 +179,8 @@ func (e *effect) invoke(ctx context.Context, fn func(context.Context) (json.RawM
 	return fn(ctx)
 }
 
-// enter counts a function of a step in, unless the run is over for it.
+// enter counts an effect in that is to be run and recorded, unless the run is
+// over for it.
 func (r *Run) enter() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
