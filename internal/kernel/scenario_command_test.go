@@ -31,6 +31,9 @@ func (s *script) run(list []string) []string {
 	case "crash":
 		s.world.crash()
 		return nil
+	case "forget":
+		s.world.lease.Memory = &kernel.Memory{}
+		return nil
 	case "state":
 		return s.renderState()
 	case "lease":
@@ -65,20 +68,20 @@ func (s *script) command(name string, a *arguments) kernel.Command {
 		return w.submitCommand(s.submission(name, a))
 	case "complete":
 		if a.word(0, "") == "execution" {
-			output := a.word(1, "null")
+			output := a.json(1, "null")
 			return &kernel.FinishExecution{
 				Meta: w.meta(), Caller: a.caller(), Succeeded: true, Output: kernel.NewBody([]byte(output)), Canonical: canonicalDigest(output),
 			}
 		}
 		return &kernel.FinishStep{
 			Meta: w.meta(), Caller: a.caller(), Step: s.stepOf(a.word(0, "")), Succeeded: true,
-			Outcome: kernel.NewBody([]byte(a.word(1, "null"))), Usage: usage(a),
+			Outcome: kernel.NewBody([]byte(a.json(1, "null"))), Usage: usage(a),
 		}
 	case "fail":
 		if a.word(0, "") == "execution" {
 			return &kernel.FinishExecution{Meta: w.meta(), Caller: a.caller(), Reason: a.word(1, "")}
 		}
-		return &kernel.FinishStep{Meta: w.meta(), Caller: a.caller(), Step: s.stepOf(a.word(0, "")), Outcome: kernel.NewBody([]byte(a.word(1, `{}`)))}
+		return &kernel.FinishStep{Meta: w.meta(), Caller: a.caller(), Step: s.stepOf(a.word(0, "")), Outcome: kernel.NewBody([]byte(a.json(1, `{}`)))}
 	case "cancel":
 		return &kernel.CancelExecution{Meta: w.meta(), Reason: kernel.ReasonClientCancelled}
 	case "deadline":
@@ -90,7 +93,7 @@ func (s *script) command(name string, a *arguments) kernel.Command {
 	case "expire":
 		return s.decide(kernel.ApprovalStatusExpired, a)
 	case "signal":
-		return &kernel.SendSignal{Meta: w.meta(), SignalType: a.word(0, ""), Payload: kernel.NewBody([]byte(a.word(1, "null"))), Key: a.named["key"]}
+		return &kernel.SendSignal{Meta: w.meta(), SignalType: a.word(0, ""), Payload: kernel.NewBody([]byte(a.json(1, "null"))), Key: a.named["key"]}
 	case "expire-wait":
 		return &kernel.ExpireWait{Meta: w.meta()}
 	case "unpark":
@@ -109,7 +112,7 @@ func (s *script) command(name string, a *arguments) kernel.Command {
 }
 
 func (s *script) create(a *arguments) kernel.Command {
-	c := &kernel.CreateExecution{Meta: s.world.meta(), Agent: kernel.AgentID(a.word(0, "mailer")), Input: kernel.NewBody([]byte(a.word(1, "{}")))}
+	c := &kernel.CreateExecution{Meta: s.world.meta(), Agent: kernel.AgentID(a.word(0, "mailer")), Input: kernel.NewBody([]byte(a.json(1, "{}")))}
 	if d := a.duration("deadline", 0); d > 0 {
 		c.Deadline = c.At.Add(d)
 	}
@@ -130,7 +133,7 @@ func (s *script) submission(name string, a *arguments) *submission {
 		return sub
 	}
 	sub.kind, _ = kernel.ParseStepKind(a.word(0, ""))
-	sub.target, sub.args = a.word(1, ""), a.word(2, "")
+	sub.target, sub.args = a.word(1, ""), a.json(2, "")
 	sub.mode, _ = kernel.ParseIdempotency(a.named["mode"])
 	return sub
 }

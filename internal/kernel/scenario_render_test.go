@@ -237,7 +237,10 @@ func (s *script) renderState() []string {
 		} else {
 			text += " " + b.Signal
 		}
-		lines = append(lines, text+" until "+s.time(b.TimeoutAt))
+		if !b.TimeoutAt.IsZero() {
+			text += " until " + s.time(b.TimeoutAt)
+		}
+		lines = append(lines, text)
 	}
 	if p := st.Park; p != nil {
 		lines = append(lines, "waits for a slot for "+s.step(p.Step)+" until "+s.time(p.RetryAt))

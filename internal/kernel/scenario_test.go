@@ -182,11 +182,12 @@ func (s *script) time(at kernel.Instant) string {
 	return "+" + at.Sub(epoch).String()
 }
 
-// arguments are the words after the command: name=value ones, and the others.
+// arguments are the words after the command: name=value ones, and the others,
+// unquoted (words) and as they stand, for JSON (raw).
 type arguments struct {
-	s     *script
-	words []string
-	named map[string]string
+	s          *script
+	words, raw []string
+	named      map[string]string
 }
 
 func (s *script) arguments(list []string) *arguments {
@@ -194,7 +195,7 @@ func (s *script) arguments(list []string) *arguments {
 	for _, word := range list {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok || strings.ContainsAny(name, `"{[`) {
-			a.words = append(a.words, unquote(word))
+			a.words, a.raw = append(a.words, unquote(word)), append(a.raw, word)
 			continue
 		}
 		a.named[name] = unquote(value)
@@ -220,6 +221,14 @@ func (s *script) fatalf(format string, args ...any) {
 func (a *arguments) word(n int, otherwise string) string {
 	if n < len(a.words) {
 		return a.words[n]
+	}
+	return otherwise
+}
+
+// json is the n-th word as it stands, or otherwise.
+func (a *arguments) json(n int, otherwise string) string {
+	if n < len(a.raw) {
+		return a.raw[n]
 	}
 	return otherwise
 }
