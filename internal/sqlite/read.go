@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,6 +47,18 @@ const timerSources = `SELECT 1,p.timeout_at,p.execution_no,p.id FROM approvals p
   UNION ALL SELECT 3,x.deadline_at,x.no,NULL FROM executions x WHERE x.deadline_at<=?1 AND x.deadline_at IS NOT NULL AND x.ended_at IS NULL
   UNION ALL SELECT 4,k.retry_at,k.execution_no,NULL FROM parks k WHERE k.retry_at<=?1 AND k.retry_at IS NOT NULL`
 
+// shownBodies lists the types of events whose body is part of the payload that
+// readers see. The bodies of the others stay on the disk.
+func shownBodies() string {
+	var types []string
+	for _, t := range kernel.EventTypes() {
+		if t.BodyField() != "" {
+			types = append(types, strconv.Itoa(int(t)))
+		}
+	}
+	return strings.Join(types, ",")
+}
+
 func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
 	q := &queries{}
 	for _, p := range []struct {
@@ -54,7 +67,7 @@ func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
 	}{
 		{&q.execution, "SELECT " + executionColumns + " WHERE e.id=?"},
 		{&q.header, "SELECT e.no,a.id,e.labels FROM executions e JOIN agents a ON a.no=e.agent_no WHERE e.id=?"},
-		{&q.events, `SELECT pos,seq,id,cause,type,at,payload,CASE WHEN type IN (5,14,18,19,25) THEN body END FROM events WHERE execution_no=? AND seq>? ORDER BY seq LIMIT ?`},
+		{&q.events, "SELECT pos,seq,id,cause,type,at,payload,CASE WHEN type IN (" + shownBodies() + ") THEN body END FROM events WHERE execution_no=? AND seq>? ORDER BY seq LIMIT ?"},
 		{&q.steps, "SELECT " + stepColumns + " WHERE e.id=? ORDER BY s.no"},
 		{&q.step, "SELECT " + stepColumns + " WHERE e.id=? AND s.step_id=?"},
 		{&q.approval, "SELECT " + approvalColumns + " WHERE p.id=?"},
