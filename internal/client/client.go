@@ -50,7 +50,7 @@ func New(server string, o Options) (*Client, error) {
 		return nil, err
 	}
 	if o.Transport == nil {
-		o.Transport = newTransport()
+		o.Transport = NewTransport()
 	}
 	o.setDefaults()
 	return &Client{
@@ -84,7 +84,8 @@ func (o *Options) setDefaults() {
 	}
 }
 
-func newTransport() *http.Transport {
+// NewTransport is the transport of a client that was given none; for wrapping.
+func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext,

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentkernel/kernelctl/internal/cli/exit"
+	"github.com/agentkernel/kernelctl/internal/cli/printer"
+	"github.com/agentkernel/kernelctl/internal/client"
+	"github.com/agentkernel/kernelctl/internal/wire"
+)
+
+func newExecutionsWatch(f *factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "watch ID",
+		Short: "Show the events of an execution until it has ended",
+		Long: `Shows the events of an execution from the first one on, and goes on until it has
+ended. A lost connection is mended for as long as it takes, and no event is lost
+or shown twice.
+
+Exit 0 when it completed, 10 when it failed, 11 when it was cancelled. Ctrl-C
+only stops watching.`,
+		Example: `  kernelctl executions watch 9f3a71c2
+  kernelctl ex watch 9f3a71c2 -o jsonl | jq .type`,
+		Args: takes(1, 1, "the id of an execution"),
+	}
+	cmd.RunE = f.do(traits{long: true}, func(ctx context.Context, s *session) error {
+		x, _, err := s.execution(ctx, s.args[0])
+		if err != nil {
+			return err
+		}
+		return s.follow(ctx, x, 0)
+	})
+	return cmd
+}
+
+// follow shows the events of an execution after a number, and gives the exit
+// code of how it ended.
+func (s *session) follow(ctx context.Context, x wire.Execution, afterSeq int64) error {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	p := s.printer()
+	list := printer.NewLive(p, eventView(p, false))
+	var last wire.Event
+	err = c.TailEvents(ctx, x.ID, client.TailOptions{AfterSeq: afterSeq, Link: s.linkNotes()}, func(e wire.Event) error {
+		last = e
+		return list.Add(e)
+	})
+	if err := errors.Join(err, list.Close("")); err != nil {
+		return s.detached(err, "execution "+s.short(x.ID)+" is still running", "kernelctl ex watch "+printer.ShortID(x.ID))
+	}
+	if !last.Type.EndsExecution() {
+		end, err := c.GetExecution(ctx, x.ID)
+		if err != nil {
+			return err
+		}
+		return s.outcome(end)
+	}
+	end := x
+	end.Status, end.FailureReason = endOf(last)
+	end.UpdatedAt = last.OccurredAt
+	return s.outcome(end)
+}
+
+// endOf is what the last event of an execution says.
+func endOf(e wire.Event) (status wire.ExecutionStatus, reason string) {
+	p := payload[wire.ExecutionPayload](e)
+	return statusAfter(e.Type), p.Reason
+}
+
+// statusAfter is the status of an execution from an event on; empty when the
+// event does not change it.
+func statusAfter(t wire.EventType) wire.ExecutionStatus {
+	switch t {
+	case wire.EventExecutionCreated:
+		return wire.ExecutionPending
+	case wire.EventExecutionStarted, wire.EventExecutionResumed:
+		return wire.ExecutionRunning
+	case wire.EventExecutionBlocked:
+		return wire.ExecutionBlocked
+	case wire.EventExecutionCompleted:
+		return wire.ExecutionCompleted
+	case wire.EventExecutionFailed:
+		return wire.ExecutionFailed
+	case wire.EventExecutionCancelled:
+		return wire.ExecutionCancelled
+	default:
+	}
+	return ""
+}
+
+// outcome says how an execution ended, and gives the exit code of it.
+func (s *session) outcome(x wire.Execution) error {
+	short := s.short(x.ID)
+	switch x.Status {
+	case wire.ExecutionFailed:
+		return &exit.Error{
+			Code: exit.ExecutionFailed, What: "execution " + short + " failed", Why: x.FailureReason,
+			Next: "kernelctl why " + printer.ShortID(x.ID), Details: map[string]string{"execution_id": x.ID},
+		}
+	case wire.ExecutionCancelled:
+		return &exit.Error{
+			Code: exit.ExecutionCancelled, What: "execution " + short + " was cancelled", Why: x.FailureReason,
+			Next: "kernelctl why " + printer.ShortID(x.ID), Details: map[string]string{"execution_id": x.ID},
+		}
+	case wire.ExecutionCompleted:
+		s.io.Notef("execution %s completed after %s", short, printer.Duration(x.UpdatedAt.Sub(x.CreatedAt.Time)))
+	case wire.ExecutionPending, wire.ExecutionRunning, wire.ExecutionBlocked:
+	}
+	return nil
+}
+
+// linkNotes says on stderr when a tail lost its connection and when it has it
+// again. Retries in between are not worth a line.
+func (s *session) linkNotes() func(client.Link) {
+	return func(l client.Link) {
+		switch {
+		case !l.Up && l.Attempt == 1:
+			s.io.Warnf("lost connection: %s; trying again until it is back", printer.Clean(explain(l.Err).Why+plainReason(l.Err)))
+		case l.Up && l.Outage > 0 && l.AfterSeq > 0:
+			s.io.Warnf("resumed at seq %d after %s", l.AfterSeq, printer.Took(l.Outage.Round(100*time.Millisecond)))
+		case l.Up && l.Outage > 0:
+			s.io.Warnf("connected again after %s", printer.Took(l.Outage.Round(100*time.Millisecond)))
+		}
+	}
+}
+
+// plainReason is the error of a tail that has no explanation of its own.
+func plainReason(err error) string {
+	if explain(err).Why != "" {
+		return ""
+	}
+	return err.Error()
+}
+
+// detached adds to an interruption what goes on without us, and how to come
+// back to it.
+func (s *session) detached(err error, what, again string) error {
+	sig := (*signalError)(nil)
+	if !errors.As(err, &sig) {
+		return err
+	}
+	code := exit.Interrupted
+	if sig.signal == syscall.SIGTERM {
+		code = exit.Terminated
+	}
+	return &exit.Error{Code: code, What: what, Next: again, Err: err}
+}
+
+// watchStatus prints an execution again each time that its status changes.
+func (s *session) watchStatus(ctx context.Context, c *client.Client, x wire.Execution) error {
+	p := s.printer()
+	list := printer.NewLive(p, executionView(p, nil))
+	if err := list.Add(x); err != nil {
+		return err
+	}
+	if x.Status.Terminal() {
+		return s.outcome(x)
+	}
+	err := c.TailEvents(ctx, x.ID, client.TailOptions{AfterSeq: x.LastEventSeq, Link: s.linkNotes()}, func(e wire.Event) error {
+		if statusAfter(e.Type) == "" {
+			return nil
+		}
+		now, err := c.GetExecution(ctx, x.ID)
+		if err != nil {
+			return err
+		}
+		x = now
+		return list.Add(x)
+	})
+	if err != nil {
+		return s.detached(err, "execution "+s.short(x.ID)+" is still running", "kernelctl ex get -w "+printer.ShortID(x.ID))
+	}
+	return s.outcome(x)
+}

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/agentkernel/kernelctl/internal/cli/exit"
+)
+
+// The groups of commands in the help of the root.
+const (
+	groupServer  = "server"
+	groupOperate = "operate"
+	groupAgents  = "agents"
+	groupTool    = "tool"
+)
+
+const rootLong = `kernelctl serve --dev    start a server on this machine to try it
+kernelctl ui             open the dashboard
+
+kernelctl runs executions of agents, keeps an append-only log of all that
+happens in them, and lets people decide what a policy wants decided.`
+
+// newRoot is the whole command line.
+func newRoot(f *factory, more []func(*Host) *cobra.Command) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kernelctl",
+		Short: "Run agents under control: server, command line and dashboard",
+		Long:  rootLong,
+		Example: `  kernelctl ex create --agent demo --input '{"task":"hello"}' --watch
+  kernelctl ap ls
+  kernelctl ap grant 51c09ab4 --by alice`,
+		Args:              cobra.ArbitraryArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.AddGroup(
+		&cobra.Group{ID: groupServer, Title: "The server:"},
+		&cobra.Group{ID: groupOperate, Title: "Executions and approvals:"},
+		&cobra.Group{ID: groupAgents, Title: "Agents and policies:"},
+		&cobra.Group{ID: groupTool, Title: "This tool:"},
+	)
+	globalFlags(root.PersistentFlags())
+	root.SetFlagErrorFunc(flagError)
+	root.RunE = f.bare
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add(groupOperate, newExecutions(f), newEvents(f), newApprovals(f))
+	add(groupTool, newVersion(f))
+	h := &Host{f: f}
+	for _, make := range more {
+		c := make(h)
+		if c.GroupID == "" {
+			c.GroupID = groupServer
+		}
+		root.AddCommand(c)
+	}
+	root.SetHelpCommand(newHelp(f))
+	return root
+}
+
+// globalFlags are those that every command has.
+func globalFlags(fs *pflag.FlagSet) {
+	fs.SortFlags = false
+	fs.StringP("server", "s", "", "address of the service (http://127.0.0.1:8080)")
+	fs.StringP("context", "c", "", "context of the configuration file to use")
+	fs.String("token-file", "", "file whose first line is the bearer token; - is stdin")
+	fs.String("token", "", "bearer token; others can see it in ps, so prefer --token-file")
+	fs.Duration("timeout", 0, "of the whole command (30s; none for wait, watch, tail, stream)")
+	fs.Duration("request-timeout", 0, "of one request (10s)")
+	fs.String("config", "", "configuration file")
+	fs.StringP("output", "o", "", "table, wide, tsv, json, yaml, jsonl, name, go-template=…, go-template-file=…")
+	fs.Bool("no-headers", false, "tables without a header")
+	fs.String("time", "", "timestamps in tables: relative, iso or unix")
+	fs.Bool("utc", false, "ISO timestamps in UTC")
+	fs.String("color", "", "auto, always or never")
+	fs.Bool("no-color", false, "same as --color never")
+	fs.BoolP("quiet", "q", false, "ids only, no chatter")
+	fs.BoolP("verbose", "v", false, "show each request on stderr, without tokens and secrets")
+	fs.Bool("no-input", false, "never ask")
+	fs.Bool("accessible", false, "no redrawing, numbered questions")
+}
+
+// bare is kernelctl without a word: help, unless the configuration says ui.
+func (f *factory) bare(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknownWord(cmd, args[0])
+	}
+	if s, err := f.session(cmd, args, traits{lenient: true}); err == nil && s.DefaultCommand == "ui" {
+		if ui, _, err := cmd.Find([]string{"ui"}); err == nil && ui != cmd && ui.RunE != nil {
+			ui.SetContext(contextOf(cmd))
+			return ui.RunE(ui, nil)
+		}
+	}
+	return cmd.Help()
+}
+
+func contextOf(cmd *cobra.Command) context.Context { return cmd.Context() }
+
+// flagError is the error of a flag that cannot be read.
+func flagError(cmd *cobra.Command, err error) error {
+	e := exit.Usagef("%v", err).Try("%s --help", cmd.CommandPath())
+	if name, ok := unknownFlag(err); ok {
+		e.What = "unknown flag " + name
+		if near := nearestFlag(cmd, name); near != "" {
+			e.Because("did you mean %s?", near)
+		}
+	}
+	return e
+}
