@@ -26,12 +26,12 @@ type loopback struct{ handler http.Handler }
 
 func (l loopback) RoundTrip(r *http.Request) (*http.Response, error) {
 	done := make(chan *http.Response, 1)
+	in := r.Clone(r.Context())
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
 	go func() {
 		rec := httptest.NewRecorder()
-		in := r.Clone(r.Context())
-		if in.Body == nil {
-			in.Body = http.NoBody
-		}
 		l.handler.ServeHTTP(rec, in)
 		done <- rec.Result()
 	}()
@@ -194,3 +194,6 @@ func value[T any](calls *int, v T) func(context.Context) (T, error) {
 		return v, nil
 	}
 }
+
+// pass lets time go by on the fake clock of a synctest bubble.
+func pass(d time.Duration) { <-time.After(d) }

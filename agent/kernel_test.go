@@ -105,9 +105,6 @@ func (e *execution) owner() string { return fmt.Sprintf("%s/%d", e.dispatchID(),
 // lapse ends the lease and claims the next attempt of the same dispatch.
 func (k *kernel) lapse(e *execution) { k.locked(func() { e.claim(false) }) }
 
-// resume claims a new dispatch, as after a grant.
-func (k *kernel) resume(e *execution) { k.locked(func() { e.claim(true) }) }
-
 // grant approves the step that waits and claims a new dispatch.
 func (k *kernel) grant(e *execution) {
 	k.locked(func() {

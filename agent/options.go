@@ -83,14 +83,17 @@ func (o Options) text() string {
 
 func (o Options) validate() error {
 	var problems []error
-	if err := validBaseURL(o.BaseURL); err != nil {
-		problems = append(problems, fmt.Errorf("BaseURL: %w", err))
+	add := func(field, problem string) {
+		problems = append(problems, fmt.Errorf("%s: %s", field, problem))
+	}
+	if problem := baseURLProblem(o.BaseURL); problem != "" {
+		add("BaseURL", problem)
 	}
 	if !validName(o.AgentID) {
-		problems = append(problems, errors.New("AgentID: want 1 to 128 characters of A-Z a-z 0-9 . _ -"))
+		add("AgentID", "want 1 to 128 characters of A-Z a-z 0-9 . _ -")
 	}
 	if o.Secret == "" {
-		problems = append(problems, errors.New("Secret: missing; it is what the agent was registered with"))
+		add("Secret", "missing; it is what the agent was registered with")
 	}
 	return errors.Join(problems...)
 }
@@ -136,25 +139,26 @@ func ownHTTPClient() *http.Client {
 	return client
 }
 
-func validBaseURL(raw string) error {
+// baseURLProblem says what is wrong with a base URL, "" for nothing.
+func baseURLProblem(raw string) string {
 	if raw == "" {
-		return errors.New("missing")
+		return "missing"
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return errors.New("not a URL") // the parser's error repeats the text, which may hold a password
+		return "not a URL" // the parser's error repeats the text, which may hold a password
 	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return errors.New("want an absolute http or https URL")
+		return "want an absolute http or https URL"
 	case u.User != nil:
-		return errors.New("must not hold credentials; requests are signed with Secret")
+		return "must not hold credentials; requests are signed with Secret"
 	case u.RawQuery != "" || u.Fragment != "":
-		return errors.New("must not have a query or a fragment")
+		return "must not have a query or a fragment"
 	case path.Base(u.Path) == "v0":
-		return errors.New("must not end in /v0; the SDK adds it")
+		return "must not end in /v0; the SDK adds it"
 	}
-	return nil
+	return ""
 }
 
 // validName says whether s is a name of the kernel's grammar for agent ids and

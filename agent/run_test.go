@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func TestOutcomeIsWhatTheFunctionReturns(t *testing.T) {
 		"error":         {func(context.Context, *agent.Run) (any, error) { return 1, errors.New("no luck") }, "failed no luck"},
 		"empty error":   {func(context.Context, *agent.Run) (any, error) { return nil, errors.New("") }, "failed agent function failed with an empty error"},
 		"panic":         {func(context.Context, *agent.Run) (any, error) { panic("boom") }, "failed agent function panicked: boom"},
-		"nil map write": {func(context.Context, *agent.Run) (any, error) { var m map[string]int; m["x"] = 1; return m, nil }, "failed agent function panicked: assignment to entry in nil map"},
+		"runtime error": {func(context.Context, *agent.Run) (any, error) { return []int{}[len(os.Args[:0])], nil }, "failed agent function panicked: runtime error: index out of range [0] with length 0"},
 		"goexit":        {func(context.Context, *agent.Run) (any, error) { runtime.Goexit(); return nil, nil }, "failed agent function ended its goroutine without returning (runtime.Goexit)"},
 		"no JSON":       {func(context.Context, *agent.Run) (any, error) { return func() {}, nil }, "failed encode output: json: unsupported type: func()"},
 	}

@@ -71,13 +71,13 @@ func (r *Run) settle(ctx context.Context, out result) {
 		return
 	}
 	_ = r.halt(errReturned) // cuts off what the function left behind
-	verb, err := r.reportOutcome(context.WithoutCancel(ctx), out)
+	failure, err := r.reportOutcome(context.WithoutCancel(ctx), out)
 	var api *APIError
 	switch {
-	case err == nil && out.err != nil:
-		r.log.Info("execution "+verb, "error", out.err)
+	case err == nil && failure != "":
+		r.log.Info("execution failed", "error", failure)
 	case err == nil:
-		r.log.Info("execution " + verb)
+		r.log.Info("execution completed")
 	case errors.As(err, &api) && (api.Code == codeLeaseSuperseded || api.Code == codeExecutionTerminal):
 		r.log.Info("outcome came too late", "cause", api.Code)
 	default:
@@ -86,40 +86,42 @@ func (r *Run) settle(ctx context.Context, out result) {
 	}
 }
 
-// reportOutcome completes or fails the execution and says which.
-func (r *Run) reportOutcome(ctx context.Context, out result) (verb string, err error) {
+// reportOutcome completes the execution, or fails it with the text that it
+// returns.
+func (r *Run) reportOutcome(ctx context.Context, out result) (failure string, err error) {
 	if out.err != nil {
-		return "failed", r.reportFailure(ctx, out.err.Error())
+		return r.reportFailure(ctx, out.err.Error())
 	}
 	output, err := encode(out.output)
 	if err != nil {
-		return "failed", r.reportFailure(ctx, "encode output: "+err.Error())
+		return r.reportFailure(ctx, "encode output: "+err.Error())
 	}
 	body, err := encode(struct {
 		Output json.RawMessage `json:"output"`
 	}{output})
 	if err != nil {
-		return "failed", r.reportFailure(ctx, "encode output: "+err.Error())
+		return r.reportFailure(ctx, "encode output: "+err.Error())
 	}
 	_, err = r.write(ctx, body, "", "complete")
 	if refused(err) {
-		return "failed", r.reportFailure(ctx, "the output was refused: "+err.Error())
+		return r.reportFailure(ctx, "the output was refused: "+err.Error())
 	}
-	return "completed", err
+	return "", err
 }
 
-func (r *Run) reportFailure(ctx context.Context, text string) error {
+func (r *Run) reportFailure(ctx context.Context, text string) (failure string, err error) {
 	if text == "" {
 		text = "agent function failed with an empty error" // the route takes no empty one
 	}
+	text = clip(text, maxErrorText)
 	body, err := encode(struct {
 		Error string `json:"error"`
-	}{clip(text, maxErrorText)})
+	}{text})
 	if err != nil {
-		return fmt.Errorf("encode failure: %w", err)
+		return text, fmt.Errorf("encode failure: %w", err)
 	}
 	_, err = r.write(ctx, body, "", "fail")
-	return err
+	return text, err
 }
 
 // keepAlive sends heartbeats until the function that it returns is called.

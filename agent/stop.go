@@ -14,21 +14,21 @@ import (
 var ErrStop = errors.New("agent: the run must end")
 
 var (
-	// ErrBlocked: the execution waits for an approval, a signal, or room in a
+	// ErrBlocked says that the execution waits for an approval, a signal, or room in a
 	// rate limit. The kernel starts a new run when it goes on. Effects that
 	// are under way are not cancelled, and their outcomes are still recorded.
 	ErrBlocked = fmt.Errorf("%w: the execution is blocked and goes on in a later run", ErrStop)
-	// ErrSuperseded: the kernel has handed the execution to a newer run, as it
+	// ErrSuperseded says that the kernel has handed the execution to a newer run, as it
 	// does when a lease lapses.
 	ErrSuperseded = fmt.Errorf("%w: a newer run has taken over", ErrStop)
-	// ErrTerminal: the execution is completed, failed or cancelled.
+	// ErrTerminal says that the execution is completed, failed or cancelled.
 	ErrTerminal = fmt.Errorf("%w: the execution is over", ErrStop)
-	// ErrUnavailable: the kernel could not be reached, or kept failing, for as
+	// ErrUnavailable says that the kernel could not be reached, or kept failing, for as
 	// long as the [RetryPolicy] allows. The lease lapses and the kernel starts
 	// a new run: an outage of the kernel is not a failure of the agent. The
 	// error also wraps what went wrong last.
 	ErrUnavailable = fmt.Errorf("%w: the kernel does not answer", ErrStop)
-	// ErrShutdown: [Agent.Shutdown] ran out of time. The lease lapses and the
+	// ErrShutdown says that [Agent.Shutdown] ran out of time. The lease lapses and the
 	// kernel starts a new run.
 	ErrShutdown = fmt.Errorf("%w: the agent shuts down", ErrStop)
 

@@ -12,7 +12,6 @@ import (
 // stream is the body of a streamed response. It hands bytes on as they come,
 // keeps a copy, publishes them, and records the step when they end.
 type stream struct {
-	ctx      context.Context //nolint:containedctx // a body outlives the call that made it, as net/http's own do
 	effect   *effect
 	body     io.ReadCloser
 	response *http.Response
@@ -25,14 +24,17 @@ type stream struct {
 	over bool // the outcome is being or has been recorded
 }
 
-func (t *transport) newStream(ctx context.Context, e *effect, resp *http.Response) *stream {
+func (t *transport) newStream(e *effect, resp *http.Response) *stream {
 	head := *resp
-	s := &stream{ctx: ctx, effect: e, body: resp.Body, response: &head, secrets: newSecrets(resp.Request)}
+	s := &stream{effect: e, body: resp.Body, response: &head, secrets: newSecrets(resp.Request)}
 	if t.textOnly {
 		s.text = &textFilter{}
 	}
 	return s
 }
+
+// context is that of the request, whose values its recording keeps.
+func (s *stream) context() context.Context { return s.response.Request.Context() }
 
 // Read implements io.Reader. It returns the last bytes of the stream only after
 // the step was recorded, so that nothing can be made of an answer that a later
@@ -84,7 +86,7 @@ func (s *stream) keep(p []byte) (ended, tooLong bool) {
 		text = s.text.add(p)
 	}
 	if text != "" {
-		s.effect.publish(s.ctx, text)
+		s.effect.publish(s.context(), text)
 	}
 	return s.end.ended(), len(s.kept) > maxRecorded
 }
@@ -112,7 +114,7 @@ func (s *stream) complete() error {
 	if err != nil {
 		return err
 	}
-	_, err = s.effect.complete(s.ctx, encoded)
+	_, err = s.effect.complete(s.context(), encoded)
 	return err
 }
 
@@ -122,5 +124,5 @@ func (s *stream) fail(reason, message string, cause error) error {
 	if !mine {
 		return cause
 	}
-	return s.effect.broken(s.ctx, rec, message, reason, cause)
+	return s.effect.broken(s.context(), rec, message, reason, cause)
 }

@@ -98,7 +98,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp.Request = req
 	if isStream(resp) {
-		resp.Body = t.newStream(ctx, e, resp)
+		resp.Body = t.newStream(e, resp)
 		return resp, nil
 	}
 	defer e.end()

@@ -79,7 +79,7 @@ func TestWebhookRefusals(t *testing.T) {
 func TestWebhookIsAcknowledgedBeforeTheRunEnds(t *testing.T) {
 	t.Parallel()
 	rig := newRig(t)
-	server := httptest.NewServer(rig.agent.Handler(func(ctx context.Context, _ *agent.Run) (any, error) {
+	server := httptest.NewServer(rig.agent.Handler(func(context.Context, *agent.Run) (any, error) {
 		return "done", nil
 	}))
 	defer server.Close()
