@@ -1,13 +1,10 @@
 package sqlite
 
-import (
-	"errors"
-
-	"modernc.org/sqlite"
-)
+import "errors"
 
 // Primary result codes of SQLite (https://www.sqlite.org/rescode.html).
 const (
+	codeError    = 1
 	codePerm     = 3
 	codeBusy     = 5
 	codeLocked   = 6
@@ -22,7 +19,10 @@ const (
 
 // code is the result code behind err; 0 when it is not SQLite's.
 func code(err error) int {
-	var e *sqlite.Error
+	var e interface {
+		error
+		Code() int // of *sqlite.Error
+	}
 	if errors.As(err, &e) {
 		return e.Code()
 	}

@@ -150,7 +150,13 @@ func (w *writer) loadMemory(r *resident) error {
 	if err != nil || !found {
 		return err
 	}
-	return w.tx.exec(w.sql.deleteLease, r.state.No)
+	// From here on the memory grows, and a row that stayed would be an old one:
+	// it goes in this transaction, or r goes from memory with a rollback. It is
+	// no change of the operation's, which may fail by itself and keep it.
+	w.tx.touch(r)
+	err = w.tx.exec(w.sql.deleteLease, r.state.No)
+	w.tx.writes--
+	return err
 }
 
 // leaseEnd is when a stored lease ends. Across a restart it goes on with what

@@ -35,14 +35,22 @@ func (w *writer) storeLeases() error {
 			return err
 		}
 	}
+	for _, k := range w.tx.kept {
+		if err := w.putLease(k.no, &k.lease); err != nil {
+			return err
+		}
+	}
 	return w.tx.commit()
 }
 
 func (w *writer) storeLease(r *resident) error {
-	l := &r.lease
-	if r.state.Status.Terminal() || l.Memory == nil && !l.Live() {
+	if r.state.Status.Terminal() || r.lease.Memory == nil && !r.lease.Live() {
 		return nil
 	}
+	return w.putLease(r.state.No, &r.lease)
+}
+
+func (w *writer) putLease(no int64, l *kernel.Lease) error {
 	var memory any // NULL: this attempt had lost it already
 	if l.Memory != nil {
 		b, err := encodeMemory(l.Memory)
@@ -51,18 +59,27 @@ func (w *writer) storeLease(r *resident) error {
 		}
 		memory = b
 	}
-	return w.tx.exec(w.sql.putLease, r.state.No, int64(l.ExpiresAt), int64(now()), memory)
+	return w.tx.exec(w.sql.putLease, no, int64(l.ExpiresAt), int64(now()), memory)
 }
+
+// maxEvictions bounds what one transaction stores for executions that leave
+// memory. It is more than one can bring in.
+const maxEvictions = 2 * maxBatch
 
 // evict makes room at the start of a transaction: what it drops is not changed
 // in it, and what it stores commits with it. The execution at hand is the most
 // recently used, which stays.
 func (w *writer) evict() error {
-	for r := w.cache.surplus(); r != nil; r = w.cache.surplus() {
+	for range maxEvictions {
+		r := w.cache.surplus()
+		if r == nil || r.touched == w.tx.batch+1 {
+			return nil
+		}
 		if err := w.storeLease(r); err != nil {
 			return err
 		}
 		w.cache.drop(r)
+		w.tx.evicted = append(w.tx.evicted, r)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ func (t *tx) Save(s *kernel.State, l *kernel.Lease, c kernel.Command, p *kernel.
 	if r == nil {
 		r = &resident{state: *s, lease: *l}
 		t.w.cache.put(r)
+		delete(t.kept, s.ID) // of a creation that was rolled back
 	}
 	var records []kernel.Record
 	if len(p.Events) > 0 {

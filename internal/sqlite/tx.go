@@ -22,19 +22,28 @@ type tx struct {
 	payload []byte
 
 	buckets   map[string]*kernel.Bucket
-	kept      map[kernel.ExecutionID]kernel.Lease // leases of executions dropped by a rollback
-	used      []string                            // buckets changed in this transaction
-	changed   []*resident                         // executions changed in this transaction
-	settled   []settled                           // what to take back in memory
+	kept      map[kernel.ExecutionID]kept // of executions dropped by a rollback
+	used      []string                    // buckets changed in this transaction
+	changed   []*resident                 // executions changed in this transaction
+	evicted   []*resident                 // executions that left memory in this transaction
+	settled   []settled                   // what to take back in memory
+	failed    error                       // the database's: nothing of the transaction can stand
 	pending   []store.Committed
 	committed []store.Committed
+}
+
+// kept is what is nowhere else of an execution that a rollback dropped from
+// memory: who holds it until when, and what the attempt submitted.
+type kept struct {
+	no    int64
+	lease kernel.Lease
 }
 
 var _ store.Tx = (*tx)(nil)
 
 func (t *tx) start() error {
 	t.buckets = make(map[string]*kernel.Bucket)
-	t.kept = make(map[kernel.ExecutionID]kernel.Lease)
+	t.kept = make(map[kernel.ExecutionID]kept)
 	err := t.w.sql.lastPos.query(func(row []driver.Value) error {
 		t.pos = asInt(row[0])
 		return nil
@@ -43,12 +52,23 @@ func (t *tx) start() error {
 	return err
 }
 
-// exec runs a statement that writes.
+// exec runs a statement that writes. Once one has failed, nothing of the
+// transaction can stand, whatever the operation makes of the error.
 func (t *tx) exec(s *stmt, args ...any) error {
 	if err := t.begin(); err != nil {
-		return err
+		return t.fail(err)
 	}
-	return s.exec(args...)
+	if err := s.exec(args...); err != nil {
+		return t.fail(err)
+	}
+	return nil
+}
+
+func (t *tx) fail(err error) error {
+	if t.failed == nil {
+		t.failed = err
+	}
+	return err
 }
 
 func (t *tx) begin() error {
@@ -64,6 +84,9 @@ func (t *tx) begin() error {
 }
 
 func (t *tx) commit() error {
+	if t.failed != nil {
+		return t.failed
+	}
 	if !t.began {
 		t.settle()
 		return nil
@@ -87,15 +110,20 @@ func (t *tx) rollback() {
 	if t.began {
 		t.began = false
 		// SQLite may have rolled back by itself (a full disk, say); then there is nothing to undo.
-		_ = t.w.sql.rollback.exec()
+		if err := t.w.sql.rollback.exec(); err != nil && code(err) != codeError {
+			t.w.broken = err
+		}
 	}
-	for i := len(t.settled) - 1; i >= 0; i-- {
-		t.settled[i].undo()
-	}
+	t.unsettle(0)
+	// Their states are read again from the rows; what their attempts submitted
+	// is nowhere else. Of an execution that left memory and came back, the
+	// state before it left is the right one.
 	for _, r := range t.changed {
-		// Read again from the rows; only what the attempt submitted is nowhere else.
 		t.w.cache.drop(r)
-		t.kept[r.state.ID] = r.lease
+		t.keep(r)
+	}
+	for _, r := range t.evicted {
+		t.keep(r)
 	}
 	for _, name := range t.used {
 		delete(t.buckets, name)
@@ -104,11 +132,28 @@ func (t *tx) rollback() {
 	t.reset()
 }
 
+// unsettle takes back what plans did to leases, from the n-th on.
+func (t *tx) unsettle(n int) {
+	for i := len(t.settled) - 1; i >= n; i-- {
+		t.settled[i].undo()
+	}
+	clear(t.settled[n:])
+	t.settled = t.settled[:n]
+}
+
+func (t *tx) keep(r *resident) {
+	if r.lease.Memory != nil || r.lease.Live() {
+		t.kept[r.state.ID] = kept{r.state.No, r.lease}
+	}
+}
+
 func (t *tx) reset() {
 	clear(t.changed)
+	clear(t.evicted)
 	clear(t.pending)
 	clear(t.settled)
-	t.changed, t.used, t.pending, t.settled, t.bytes = t.changed[:0], t.used[:0], t.pending[:0], t.settled[:0], 0
+	t.changed, t.evicted, t.used, t.pending, t.settled = t.changed[:0], t.evicted[:0], t.used[:0], t.pending[:0], t.settled[:0]
+	t.bytes, t.failed = 0, nil
 	t.batch++
 }
 
@@ -146,8 +191,8 @@ func (t *tx) Load(id kernel.ExecutionID) (*kernel.State, *kernel.Lease, error) {
 		if r, err = t.w.load(id); err != nil {
 			return nil, nil, err
 		}
-		if lease, ok := t.kept[id]; ok {
-			r.lease = lease
+		if k, ok := t.kept[id]; ok {
+			r.lease = k.lease
 			delete(t.kept, id)
 		}
 		t.w.cache.put(r)

@@ -252,14 +252,17 @@ func (w *writer) apply(op *operation) (undo error) {
 	if op.err = op.ctx.Err(); op.err != nil {
 		return nil
 	}
-	mark := w.tx.writes
+	writes, plans := w.tx.writes, len(w.tx.settled)
 	op.err = w.call(op)
-	if op.err != nil && w.tx.writes != mark {
+	switch {
+	case w.tx.failed != nil:
+		return w.tx.failed
+	case op.err == nil:
+		return nil
+	case w.tx.writes != writes || code(op.err) != 0:
 		return op.err
 	}
-	if op.err != nil && code(op.err) != 0 {
-		return op.err
-	}
+	w.tx.unsettle(plans)
 	return nil
 }
 
