@@ -1,0 +1,4 @@
+package config
+
+// LoadOn is [Load] as on another operating system.
+var LoadOn = load
