@@ -166,9 +166,13 @@ func dsn(path string, params url.Values) string {
 	return u.String()
 }
 
+// busyTimeout is how long, in milliseconds, a statement waits for another
+// process that holds the database.
+const busyTimeout = "5000"
+
 func writerParams() url.Values {
 	return url.Values{
-		"_busy_timeout": {"5000"},
+		"_busy_timeout": {busyTimeout},
 		"_journal_mode": {"WAL"},
 		"_synchronous":  {"FULL"},
 		"_pragma": {
@@ -183,7 +187,7 @@ func writerParams() url.Values {
 
 func readerParams() url.Values {
 	return url.Values{
-		"_busy_timeout": {"5000"},
+		"_busy_timeout": {busyTimeout},
 		"_pragma":       {"wal_autocheckpoint(0)", "cache_size(-16384)", "temp_store(MEMORY)"},
 		"_query_only":   {"1"},
 		"_dqs":          {"0"},
@@ -208,21 +212,19 @@ func (db *DB) Sizes() (file, wal int64) {
 // QueueLength is how many operations wait for the writer.
 func (db *DB) QueueLength() int { return len(db.ops) }
 
-// Close releases a database whose Run was never started; Run closes by itself.
+// Close releases a database whose Run was never started, and never will be;
+// Run closes by itself.
 func (db *DB) Close() error {
-	if db.running.Load() {
+	if !db.running.CompareAndSwap(false, true) {
 		return nil
 	}
 	return db.shut(store.ErrClosed)
 }
 
-// shut refuses new operations and releases everything.
+// shut refuses new operations, fails those that wait and releases everything.
 func (db *DB) shut(why error) error {
-	db.mu.Lock()
-	if db.stopped == nil {
-		db.stopped = why
-	}
-	db.mu.Unlock()
+	db.refuse(why)
+	db.drain()
 	return db.release()
 }
 

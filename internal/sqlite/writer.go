@@ -88,12 +88,12 @@ func (db *DB) Run(ctx context.Context) (err error) {
 		return fmt.Errorf("open the writer's connection: %w", err)
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	return c.Raw(func(raw any) error {
+	return c.Raw(func(raw any) (err error) {
 		w := &writer{db: db, conn: conn{raw: raw.(driver.Conn)}, batch: make([]*operation, 0, maxBatch)}
 		defer func() { err = errors.Join(err, w.conn.close()) }()
 		if err := w.start(); err != nil {
 			db.refuse(fmt.Errorf("%w: %w", store.ErrUnavailable, err))
-			return err
+			return fmt.Errorf("start the writer: %w", explain(err))
 		}
 		return w.loop(ctx)
 	})
@@ -117,6 +117,8 @@ func (w *writer) loop(ctx context.Context) error {
 			w.run(op, w.db.ops)
 			idle.Reset(idleAfter)
 			continue
+		case <-ctx.Done(): // also when there is always something to do
+			return w.finish()
 		default:
 		}
 		select {
@@ -125,38 +127,59 @@ func (w *writer) loop(ctx context.Context) error {
 		case op := <-w.db.chores:
 			w.run(op, nil)
 		case <-idle.C:
-			w.rest()
-			idle.Reset(time.Hour)
-			continue
+			if w.rest() {
+				idle.Reset(time.Hour)
+				continue
+			}
 		case <-ctx.Done():
 			return w.finish()
 		}
 		idle.Reset(idleAfter)
 	}
+	return w.stop()
+}
+
+// stop ends the work on a database that cannot be trusted any more.
+func (w *writer) stop() error {
 	w.db.refuse(fmt.Errorf("%w: %w", store.ErrUnavailable, w.broken))
-	w.drain()
 	return fmt.Errorf("the database cannot be trusted any more: %w", explain(w.broken))
 }
 
-// rest copies the log into the file while there is nothing else to do.
-func (w *writer) rest() {
+// rest copies the log into the file while there is nothing else to do, and
+// reports whether nothing is left to copy: readers can hold it up.
+func (w *writer) rest() (done bool) {
 	if !w.wrote {
-		return
+		return true
 	}
-	w.wrote = false
 	mode := w.sql.checkpoint
 	if _, wal := w.db.Sizes(); wal > walTooBig {
 		mode = w.sql.truncate
 	}
-	if err := mode.query(func([]driver.Value) error { return nil }); err != nil {
-		w.db.log.Warn("checkpoint", slog.Any("err", err))
+	done, err := w.checkpoint(mode)
+	if err != nil {
+		w.db.log.Warn("checkpoint", slog.Any("err", explain(err)))
 	}
+	w.wrote = !done
+	return done
+}
+
+// checkpoint never waits for readers: nobody could write meanwhile.
+func (w *writer) checkpoint(mode *stmt) (done bool, err error) {
+	if err := w.sql.hasten.exec(); err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, w.sql.wait.exec()) }()
+	err = mode.query(func(row []driver.Value) error { // busy, frames in the log, frames copied
+		done = asInt(row[0]) == 0 && asInt(row[1]) == asInt(row[2])
+		return nil
+	})
+	return done, err
 }
 
 // finish serves what is queued, stores the leases and checkpoints.
 func (w *writer) finish() error {
 	w.db.refuse(store.ErrClosed)
-	for {
+	for w.broken == nil {
 		select {
 		case op := <-w.db.ops:
 			w.run(op, w.db.ops)
@@ -166,18 +189,16 @@ func (w *writer) finish() error {
 			continue
 		default:
 		}
-		break
+		if err := w.storeLeases(); err != nil {
+			return fmt.Errorf("store the leases: %w", explain(err))
+		}
+		_, err := w.checkpoint(w.sql.truncate)
+		return err
 	}
-	if w.broken != nil {
-		return w.broken
-	}
-	if err := w.storeLeases(); err != nil {
-		return fmt.Errorf("store the leases: %w", err)
-	}
-	return w.sql.truncate.query(func([]driver.Value) error { return nil })
+	return w.stop()
 }
 
-// refuse makes every later Update fail with why.
+// refuse makes every later Update fail with why, unless one was given before.
 func (db *DB) refuse(why error) {
 	db.mu.Lock()
 	if db.stopped == nil {
@@ -186,17 +207,17 @@ func (db *DB) refuse(why error) {
 	db.mu.Unlock()
 }
 
-// drain fails what is queued still.
-func (w *writer) drain() {
+// drain fails what is queued still. Nothing is added any more.
+func (db *DB) drain() {
 	for {
 		var op *operation
 		select {
-		case op = <-w.db.ops:
-		case op = <-w.db.chores:
+		case op = <-db.ops:
+		case op = <-db.chores:
 		default:
 			return
 		}
-		op.err = fmt.Errorf("%w: %w", store.ErrUnavailable, w.broken)
+		op.err = db.stopped
 		op.done <- struct{}{}
 	}
 }
@@ -207,10 +228,10 @@ func (w *writer) run(first *operation, more <-chan *operation) {
 	began := time.Now()
 	err := w.fill(more)
 	applied := time.Now()
+	wrote := w.tx.began
 	if err == nil {
 		err = w.tx.commit()
 	}
-	wrote := w.tx.began
 	if err != nil {
 		w.recover(err)
 	}
@@ -284,15 +305,17 @@ func (w *writer) recover(cause error) {
 	w.tx.rollback()
 	if fatal(cause) {
 		w.broken = cause
-		for _, op := range w.batch {
-			op.err = fmt.Errorf("%w: %w", store.ErrUnavailable, cause)
-		}
-		return
 	}
+	busy := false
 	for _, op := range w.batch {
-		op.err = w.alone(op)
-		if w.broken != nil {
+		switch {
+		case w.broken != nil:
 			op.err = fmt.Errorf("%w: %w", store.ErrUnavailable, w.broken)
+		case busy: // waiting again for each of them would take minutes
+			op.err = fmt.Errorf("%w: %w", store.ErrUnavailable, explain(cause))
+		default:
+			op.err = w.alone(op)
+			busy = isBusy(op.err)
 		}
 	}
 }
@@ -300,10 +323,10 @@ func (w *writer) recover(cause error) {
 func (w *writer) alone(op *operation) error {
 	var err error
 	for range busyRetries {
-		if err = op.ctx.Err(); err != nil {
+		if err := op.ctx.Err(); err != nil {
 			return err
 		}
-		if err = w.call(op); err == nil {
+		if err = w.call(op); err == nil || w.tx.failed != nil {
 			err = w.tx.commit()
 		}
 		if err == nil {
@@ -312,11 +335,13 @@ func (w *writer) alone(op *operation) error {
 		w.tx.rollback()
 		if fatal(err) {
 			w.broken = err
-			return err
 		}
-		if code(err)&0xff != codeBusy {
+		if w.broken != nil || !isBusy(err) {
 			break
 		}
+	}
+	if w.broken != nil {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, w.broken)
 	}
 	if code(err) != 0 {
 		w.db.log.Error("the database refuses to write", slog.Any("err", explain(err)))
@@ -324,3 +349,5 @@ func (w *writer) alone(op *operation) error {
 	}
 	return err
 }
+
+func isBusy(err error) bool { return code(err)&0xff == codeBusy }
