@@ -6,9 +6,10 @@ import (
 	"os"
 
 	"github.com/agentkernel/kernelctl/internal/cli"
+	"github.com/agentkernel/kernelctl/internal/serve"
 )
 
 func main() {
 	stdio := cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	os.Exit(cli.Run(context.Background(), os.Args[1:], stdio, cli.Options{}))
+	os.Exit(cli.Run(context.Background(), os.Args[1:], stdio, cli.Options{Commands: serve.Commands()}))
 }
