@@ -1,0 +1,317 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentkernel/kernelctl/internal/kernel"
+	"github.com/agentkernel/kernelctl/internal/store"
+	"github.com/agentkernel/kernelctl/internal/stream"
+	"github.com/agentkernel/kernelctl/internal/wire"
+)
+
+// sse is one stream of Server-Sent Events.
+type sse struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	buf     []byte
+}
+
+// openStream sends the headers at once.
+func (c *call) openStream() (*sse, error) {
+	s := &sse{w: c.w, control: http.NewResponseController(c.w)}
+	h := c.w.Header()
+	h.Set("Content-Type", wire.ContentTypeEventStream)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // proxies that buffer would hold back what is live
+	c.w.WriteHeader(http.StatusOK)
+	return s, s.flush()
+}
+
+func (s *sse) frame(f wire.Frame) { s.buf = wire.AppendFrame(s.buf, f) }
+
+// flush sends what was appended. A reader that takes nothing for a while is
+// given up.
+func (s *sse) flush() error {
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every transport can
+	if len(s.buf) > 0 {
+		if _, err := s.w.Write(s.buf); err != nil {
+			return err
+		}
+		s.buf = s.buf[:0]
+	}
+	return s.control.Flush()
+}
+
+func (s *sse) ping() error {
+	s.buf = wire.AppendComment(s.buf, "ping")
+	return s.flush()
+}
+
+// until ends when the client leaves or the server stops.
+func (c *call) until() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(c.r.Context())
+	go func() {
+		select {
+		case <-c.s.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+func (c *call) listEvents() error {
+	params := c.r.URL.Query()
+	var bad problems
+	after, err := c.queryInt("after_seq", 0, 0, 0)
+	if err != nil {
+		bad.add("after_seq", "must be an integer of at least 0")
+	}
+	limit, err := c.queryInt("limit", wire.DefaultEventsLimit, 1, wire.MaxEventsLimit)
+	if err != nil {
+		bad.add("limit", "must be an integer of at least 1")
+	}
+	if params.Has("catalogue") {
+		bad.add("catalogue", "is not offered by this build: leave it out")
+	}
+	tail := wantsStream(c.r)
+	if last := c.r.Header.Get(wire.HeaderLastEventID); last != "" && tail {
+		seq, err := strconv.ParseInt(last, 10, 64)
+		if err != nil || seq < 0 {
+			bad.add(wire.HeaderLastEventID, "must be the id of an event that this tail sent")
+		}
+		after = max(after, seq)
+	}
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if tail {
+		return c.tailEvents(after)
+	}
+	page, err := c.s.read.Events(c.r.Context(), c.execution.No, c.execution.ID, after, int(limit))
+	if err != nil {
+		return err
+	}
+	w := jsonWriter{b: append(make([]byte, 0, 640*(len(page)+1)), '[')}
+	for i := range page {
+		w.event(&page[i])
+	}
+	c.write(http.StatusOK, append(w.b, ']'))
+	return nil
+}
+
+func wantsStream(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), wire.ContentTypeEventStream)
+}
+
+// tailEvents sends the log after a place and then what is committed, without
+// gap or repeat, until the terminal event.
+func (c *call) tailEvents(after int64) error {
+	// Subscribing before reading leaves no gap; sequence numbers drop the overlap.
+	live := c.s.hub.Events(c.execution.ID)
+	defer live.Close()
+	out, err := c.openStream()
+	if err != nil {
+		return nil //nolint:nilerr // the client is gone
+	}
+	ctx, cancel := c.until()
+	defer cancel()
+	t := &tail{call: c, out: out, last: after}
+	ended, err := t.catchUp(ctx)
+	if err != nil || ended {
+		return err
+	}
+	ping := time.NewTicker(c.s.opts.Ping)
+	defer ping.Stop()
+	for {
+		select {
+		case e := <-live.C:
+			ended, err = t.live(ctx, live, e)
+		case <-ping.C:
+			err = out.ping()
+		case <-ctx.Done():
+			return nil
+		}
+		if err != nil || ended {
+			return nil //nolint:nilerr // the client is gone, or will ask again from its last id
+		}
+	}
+}
+
+// tail is where one reader of a log stands.
+type tail struct {
+	*call
+	out  *sse
+	last int64
+}
+
+// catchUp sends what the store has. It ends with the terminal event, also when
+// that was sent before.
+func (t *tail) catchUp(ctx context.Context) (ended bool, err error) {
+	for {
+		page, err := t.s.read.Events(ctx, t.execution.No, t.execution.ID, t.last, wire.MaxEventsLimit)
+		if err != nil {
+			return false, err
+		}
+		for i := range page {
+			if t.send(&page[i]) {
+				return true, t.out.flush()
+			}
+		}
+		if err := t.out.flush(); err != nil {
+			return true, nil //nolint:nilerr // the client is gone
+		}
+		if len(page) < wire.MaxEventsLimit {
+			break
+		}
+	}
+	x, err := t.s.read.Execution(ctx, t.execution.ID)
+	if err != nil {
+		return true, err
+	}
+	return x.Status.Terminal() && t.last >= x.LastSeq, nil
+}
+
+func (t *tail) live(ctx context.Context, live *stream.Subscription[store.Event], e store.Event) (ended bool, err error) {
+	if live.Lagged() || e.Seq > t.last+1 {
+		return t.catchUp(ctx)
+	}
+	for {
+		if e.Seq == t.last+1 && t.send(&e) {
+			return true, t.out.flush()
+		}
+		select {
+		case e = <-live.C:
+			if e.Seq > t.last+1 {
+				return t.catchUp(ctx)
+			}
+		default:
+			return false, t.out.flush()
+		}
+	}
+}
+
+// send appends one event and reports whether it was the terminal one.
+func (t *tail) send(e *store.Event) bool {
+	var w jsonWriter
+	w.event(e)
+	t.out.frame(wire.Frame{ID: strconv.FormatInt(e.Seq, 10), Event: e.Type.String(), Data: w.b})
+	t.last = e.Seq
+	return e.Type.Terminal()
+}
+
+// streamDeltas sends the live output of an execution until it ends.
+func (c *call) streamDeltas() error {
+	live := c.s.hub.Deltas(c.execution.ID)
+	defer live.Close()
+	x, err := c.s.read.Execution(c.r.Context(), c.execution.ID)
+	if err != nil {
+		return named(err, "no execution %s", c.execution.ID)
+	}
+	out, err := c.openStream()
+	if err != nil {
+		return nil //nolint:nilerr // the client is gone
+	}
+	if x.Status.Terminal() {
+		out.end(x.Status)
+		return nil
+	}
+	ctx, cancel := c.until()
+	defer cancel()
+	ping := time.NewTicker(c.s.opts.Ping)
+	defer ping.Stop()
+	for {
+		select {
+		case d := <-live.C:
+			out.delta(d)
+			err = out.flush()
+		case status := <-live.Ended:
+			for len(live.C) > 0 { // what was published before the end comes before it
+				out.delta(<-live.C)
+			}
+			out.end(status)
+			return nil
+		case <-ping.C:
+			err = out.ping()
+		case <-ctx.Done():
+			return nil
+		}
+		if err != nil {
+			return nil //nolint:nilerr // the client is gone
+		}
+	}
+}
+
+func (s *sse) delta(d stream.Delta) {
+	var w jsonWriter
+	w.open()
+	w.text("step_id", d.Step.String())
+	w.integer("seq", d.Seq)
+	w.text("data", d.Data)
+	w.close()
+	s.frame(wire.Frame{Data: w.b})
+}
+
+func (s *sse) end(status kernel.Status) {
+	s.frame(wire.Frame{Event: wire.SSEEnd, Data: []byte(`{"status":"` + status.String() + `"}`)})
+	_ = s.flush() // the client may be gone
+}
+
+// feed sends every event that is committed from now on.
+func (c *call) feed() error {
+	if accept := c.r.Header.Get("Accept"); accept != "" && !wantsStream(c.r) && !strings.Contains(accept, "*/*") {
+		return invalid("Accept", "this route only streams: send Accept: text/event-stream")
+	}
+	params := c.r.URL.Query()
+	agent, prefix := kernel.AgentID(params.Get("agent_id")), params.Get("type")
+	live := c.s.hub.Feed()
+	defer live.Close()
+	out, err := c.openStream()
+	if err != nil {
+		return nil //nolint:nilerr // the client is gone
+	}
+	ctx, cancel := c.until()
+	defer cancel()
+	ping := time.NewTicker(c.s.opts.Ping)
+	defer ping.Stop()
+	for {
+		select {
+		case e := <-live.C:
+			for more := true; more; {
+				if (agent == "" || agent == e.Agent) && strings.HasPrefix(e.Type.String(), prefix) {
+					var w jsonWriter
+					w.event(&e.Event)
+					out.frame(wire.Frame{Event: e.Type.String(), Data: w.b})
+				}
+				if live.Lagged() {
+					out.frame(wire.Frame{Event: wire.SSELagged, Data: []byte("{}")})
+				}
+				const enough = 64 << 10
+				select {
+				case e = <-live.C:
+					more = len(out.buf) < enough
+					if !more {
+						err = out.flush()
+						more = err == nil
+					}
+				default:
+					more = false
+				}
+			}
+			if err == nil && len(out.buf) > 0 {
+				err = out.flush()
+			}
+		case <-ping.C:
+			err = out.ping()
+		case <-ctx.Done():
+			return nil
+		}
+		if err != nil {
+			return nil //nolint:nilerr // the client is gone
+		}
+	}
+}
