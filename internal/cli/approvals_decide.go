@@ -281,10 +281,7 @@ func (s *session) printDecisions(v verdict, results []decision) error {
 	for _, d := range results {
 		if d.err != nil {
 			e := explain(d.err)
-			d.Error = &errorBody{Code: e.Slug, Message: e.Error(), Details: struct{}{}, Hint: e.Next, ExitCode: int(e.Code)}
-			if d.Error.Code == "" {
-				d.Error.Code = e.Code.String()
-			}
+			d.Error = bodyOf(e)
 			if worst == nil || exit.Worst(worst.Code, e.Code) != worst.Code {
 				worst = e
 			}

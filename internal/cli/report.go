@@ -236,15 +236,20 @@ type errorBody struct {
 	ExitCode int    `json:"exit_code"`
 }
 
-func (f *factory) reportJSON(e *exit.Error) {
-	body := errorBody{Code: e.Slug, Message: e.Error(), Details: e.Details, Hint: e.Next, ExitCode: int(e.Code)}
+// bodyOf is an error as a program sees it.
+func bodyOf(e *exit.Error) *errorBody {
+	body := &errorBody{Code: e.Slug, Message: e.Error(), Details: e.Details, Hint: e.Next, ExitCode: int(e.Code)}
 	if body.Code == "" {
 		body.Code = e.Code.String()
 	}
 	if body.Details == nil {
 		body.Details = struct{}{}
 	}
-	b, err := wire.Marshal(errorObject{body})
+	return body
+}
+
+func (f *factory) reportJSON(e *exit.Error) {
+	b, err := wire.Marshal(errorObject{*bodyOf(e)})
 	if err != nil {
 		f.reportLines(e)
 		return

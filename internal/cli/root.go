@@ -53,7 +53,8 @@ func newRoot(f *factory, more []func(*Host) *cobra.Command) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add(groupOperate, newExecutions(f), newEvents(f), newApprovals(f))
+	add(groupOperate, newExecutions(f), newEvents(f), newSteps(f), newStream(f), newApprovals(f), newSignals(f))
+	add(groupAgents, newAgents(f), newPolicies(f))
 	add(groupTool, newVersion(f))
 	h := &Host{f: f}
 	for _, make := range more {

@@ -205,3 +205,25 @@ func (p *Printer) template(w io.Writer, raw []byte) error {
 	_, err := w.Write(b.Bytes())
 	return err
 }
+
+// Compact writes a value as one JSON line, or through the template.
+func (p *Printer) Compact(v any) error {
+	raw, err := wire.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode the output: %w", err)
+	}
+	switch p.Format.Kind {
+	case Template:
+		return p.template(p.Out, raw)
+	case YAML:
+		text, err := p.yaml(raw)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.Out, "---\n%s", text)
+		return err
+	case Auto, Table, Wide, TSV, JSON, JSONL, Name, JUnit:
+	}
+	_, err = fmt.Fprintf(p.Out, "%s\n", p.screen(raw))
+	return err
+}
