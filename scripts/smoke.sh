@@ -55,6 +55,9 @@ approval=$("$k" -s "$url" approvals list -o name | head -n 1)
 "$k" -s "$url" approvals grant "$approval" --by alice --yes
 "$k" -s "$url" executions watch "$id" --timeout 60s
 "$k" -s "$url" executions get "$id" -o json | grep -q '"status": *"completed"'
+# Five effects were recorded, and none of them twice.
+done=$("$k" -s "$url" events list "$id" -o jsonl | grep -c '"type": *"step.succeeded"')
+[[ $done -eq 5 ]] || { echo "$done steps succeeded, want 5" >&2; exit 1; }
 kill "$server"
 wait "$server"
 server=

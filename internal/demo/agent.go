@@ -38,9 +38,9 @@ type Report struct {
 // assistant is the logic of the demo agent. Whatever acts on the world goes
 // through a step; everything else must come out the same in every run.
 type assistant struct {
-	provider string // base URL of the model provider
-	pace     time.Duration
-	effects  *effects
+	models  http.RoundTripper // reaches the model provider
+	pace    time.Duration
+	effects *effects
 }
 
 // effects writes one line for each effect that really ran, which is how the
@@ -117,7 +117,7 @@ func (a *assistant) act(ctx context.Context, effect string) error {
 // summarize asks the model. The transport records the call as a step, and the
 // text goes live to whoever watches the stream.
 func (a *assistant) summarize(ctx context.Context, run *agent.Run, topic string, notes []string) (string, error) {
-	model := http.Client{Transport: run.Transport(http.DefaultTransport, agent.TextDeltas())}
+	model := http.Client{Transport: run.Transport(a.models, agent.TextDeltas())}
 	question, err := json.Marshal(map[string]any{
 		"model": Model, "stream": true,
 		"messages": []map[string]string{{"role": "user", "content": fmt.Sprintf("Summarize what is known of %s: %q", topic, notes)}},
@@ -125,7 +125,7 @@ func (a *assistant) summarize(ctx context.Context, run *agent.Run, topic string,
 	if err != nil {
 		return "", err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.provider+"/v1/chat/completions", bytes.NewReader(question))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, providerURL+"/v1/chat/completions", bytes.NewReader(question))
 	if err != nil {
 		return "", err
 	}

@@ -2,9 +2,11 @@ package demo
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -12,6 +14,17 @@ import (
 
 // Model is the name of the model that the fake provider serves.
 const Model = "demo-small"
+
+// providerURL is part of what identifies a model call, so it must be the same in
+// every process, whatever port the provider has.
+const providerURL = "http://models.demo"
+
+// reach is a transport to a provider at an address.
+func reach(address string) http.RoundTripper {
+	return &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}}
+}
 
 // chunk is one event of a streamed completion, as far as the demo needs it.
 type chunk struct {

@@ -52,7 +52,7 @@ func Serve(ctx context.Context, o Options, ready func()) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("demo agent: %w", err), hooks.Close(), models.Close())
 	}
-	logic := &assistant{provider: "http://" + models.Addr().String(), pace: o.Pace, effects: out}
+	logic := &assistant{models: reach(models.Addr().String()), pace: o.Pace, effects: out}
 	webhook := &http.Server{Handler: a.Handler(logic.run), ReadHeaderTimeout: readHeaderTime}
 	llm := &http.Server{Handler: provider(o.Pace, func() { out.note("llm_call") }), ReadHeaderTimeout: readHeaderTime}
 	failed := make(chan error, 2)
