@@ -77,13 +77,21 @@ func New(e *engine.Engine, hub *stream.Hub, opts Options) *Server {
 	for _, r := range s.routes() {
 		s.router.Method(r.Method, r.Pattern, s.serve(r))
 	}
-	s.router.NotFound(s.edge(func(*http.Request) error { return notFound("no such route") }))
+	s.router.NotFound(s.edge(noRoute))
 	s.router.MethodNotAllowed(s.edge(s.methodNotAllowed))
 	return s
 }
 
 // ServeHTTP implements [http.Handler].
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.router.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.RawPath != "" { // which chi would prefer, but an escaped id is the same id
+		plain := *r.URL
+		plain.RawPath = ""
+		r = r.WithContext(r.Context())
+		r.URL = &plain
+	}
+	s.router.ServeHTTP(w, r)
+}
 
 // EndStreams ends all Server-Sent Events streams, so that a shutdown need not
 // wait for readers that never leave.
@@ -121,12 +129,17 @@ func (s *Server) edge(why func(*http.Request) error) http.HandlerFunc {
 	}
 }
 
+func noRoute(*http.Request) error { return notFound("no such route") }
+
 func (s *Server) methodNotAllowed(r *http.Request) error {
 	e := &apiError{code: wire.CodeMethodNotAllowed, message: "this path does not take " + r.Method}
 	for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 		if s.router.Match(chi.NewRouteContext(), m, r.URL.Path) {
 			e.allow = append(e.allow, m)
 		}
+	}
+	if len(e.allow) == 0 { // chi looks at a strange method first, and only then at the path
+		return noRoute(r)
 	}
 	return e
 }
