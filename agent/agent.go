@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 )
 
@@ -20,6 +21,7 @@ type Func func(ctx context.Context, run *Run) (any, error)
 // several goroutines.
 type Agent struct {
 	client *client
+	own    *http.Client // the SDK's own, nil when the caller brought one
 	log    *slog.Logger
 	slots  chan struct{} // one element a running function; nil for no limit
 	queue  int           // how many runs may wait for a slot
@@ -38,8 +40,14 @@ func New(o Options) (*Agent, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("agent options: %w", err)
 	}
+	var own *http.Client
+	if o.HTTPClient == nil {
+		own = ownHTTPClient()
+		o.HTTPClient = own
+	}
 	o = o.withDefaults()
 	a := &Agent{
+		own:    own,
 		client: newClient(o),
 		log:    o.Logger.With("agent_id", o.AgentID),
 		queue:  o.MaxQueuedRuns,
@@ -89,7 +97,9 @@ func (a *Agent) Shutdown(ctx context.Context) error {
 			_ = r.halt(ErrShutdown) // its value is for callers of the run
 		}
 	}
-	a.client.http.CloseIdleConnections()
+	if a.own != nil {
+		a.own.CloseIdleConnections()
+	}
 	return err
 }
 

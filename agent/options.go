@@ -98,12 +98,9 @@ func (o Options) validate() error {
 	return errors.Join(problems...)
 }
 
-// withDefaults fills the fields that were left zero.
+// withDefaults fills the fields that were left zero, the HTTP client aside.
 func (o Options) withDefaults() Options {
 	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
-	if o.HTTPClient == nil {
-		o.HTTPClient = ownHTTPClient()
-	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

@@ -55,21 +55,21 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer.
+// Close implements io.Closer. What the step came to is settled before the body
+// is closed: a Read that waits in another goroutine fails then, and must not be
+// the one to say why.
 func (s *stream) Close() error {
 	defer s.effect.end()
-	err := s.body.Close()
 	s.mu.Lock()
-	over, ended := s.over, s.end.pending()
+	ended := s.end.pending()
 	s.mu.Unlock()
-	switch {
-	case over:
-		return err
-	case ended: // by a reader that does not wait for the blank line
-		return s.complete()
+	var err error
+	if ended { // perhaps by a reader that does not wait for the blank line
+		err = s.complete()
+	} else {
+		_ = s.fail(ReasonClosedEarly, "the response was closed before its end", context.Canceled) // who closes early wants nothing more
 	}
-	_ = s.fail(ReasonClosedEarly, "the response was closed before its end", context.Canceled) // who closes early wants nothing more
-	return err
+	return errors.Join(err, s.body.Close())
 }
 
 // keep takes note of bytes that came in.

@@ -232,6 +232,41 @@ func TestLastEventIsRecordedBeforeItIsSeen(t *testing.T) {
 	}
 }
 
+// TestCloseWhileAnotherGoroutineReads: the reader has seen the last event, if not
+// the end of its line, and waits for more when the stream is closed.
+func TestCloseWhileAnotherGoroutineReads(t *testing.T) {
+	t.Parallel()
+	const text = "data: 1\n\ndata: [DONE]"
+	rig := newRig(t)
+	e := rig.kernel.create(`{}`)
+	src := newEventStream()
+	rig.run(e, func(ctx context.Context, run *agent.Run) (any, error) {
+		resp, err := open(ctx, run, src)
+		if err != nil {
+			return nil, err
+		}
+		waiting, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = io.ReadFull(resp.Body, make([]byte, len(text)))
+			close(waiting)
+			if _, err := resp.Body.Read(make([]byte, 1)); err == nil {
+				t.Error("read on after the close")
+			}
+		}()
+		src.events <- text
+		<-waiting
+		err = resp.Body.Close()
+		<-ended
+		return nil, err
+	})
+	close(src.events)
+	rig.wantOutcome(e, "completed null")
+	if s := rig.step(e, 0); s.Status != "succeeded" {
+		t.Errorf("the step is %s %s", s.Status, s.Error)
+	}
+}
+
 // TestBlockDoesNotFailAStream: the run is blocked while an answer streams in.
 // Whether the reader reads on or gives up, no failure is recorded.
 func TestBlockDoesNotFailAStream(t *testing.T) {
