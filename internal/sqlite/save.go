@@ -110,11 +110,13 @@ func (t *tx) log(s *kernel.State, events []kernel.Event) ([]kernel.Record, error
 	return records, nil
 }
 
-// touchedStep is a step whose row an operation writes.
+// touchedStep is a step whose rows an operation writes.
 type touchedStep struct {
-	id    kernel.StepID
-	fresh bool           // proposed by this operation
-	last  kernel.EventID // its latest event that neither proposed nor ended it
+	id     kernel.StepID
+	fresh  bool              // proposed by this operation
+	moved  bool              // or changed by it before it ended
+	status kernel.StepStatus // to which it moved, its end aside
+	last   kernel.EventID    // the event that moved it there
 }
 
 // project folds the events and brings the rows up to what the state says then.
@@ -250,47 +252,46 @@ func (t *tx) insertApproval(s *kernel.State, e *kernel.Event, d *kernel.Approval
 		int64(e.At), int64(d.TimeoutAt), d.Rule, d.Reason, d.Message, approvers)
 }
 
+// noteStep keeps account of the steps that an operation touches. What it
+// notes does not depend on where one operation ends and the next begins, save
+// that a proposal and the event that decides it belong together.
 func noteStep(steps []touchedStep, e *kernel.Event) []touchedStep {
-	var ref *kernel.StepRef
-	fresh, moves := false, true
-	if d, ok := e.Data.(*kernel.ApprovalRequested); ok { // names its step's approval
-		ref, moves = &kernel.StepRef{Step: d.Step}, false
-	}
 	switch d := e.Data.(type) {
 	case *kernel.StepProposed:
-		ref, fresh, moves = &d.StepRef, true, false
+		return append(steps, touchedStep{id: d.Step, fresh: true, status: kernel.StepStatusProposed, last: e.ID})
 	case *kernel.StepAllowed:
-		ref = &d.StepRef
+		return moveStep(steps, d.Step, kernel.StepStatusAllowed, e)
 	case *kernel.StepAwaitingApproval:
-		ref = &d.StepRef
+		return moveStep(steps, d.Step, kernel.StepStatusAwaitingApproval, e)
 	case *kernel.StepExecuting:
-		ref = &d.StepRef
+		return moveStep(steps, d.Step, kernel.StepStatusExecuting, e)
 	case *kernel.StepDenied:
-		ref, moves = &d.StepRef, false
+		steps, _ = noted(steps, d.Step)
 	case *kernel.StepSucceeded:
-		ref, moves = &d.StepRef, false
+		steps, _ = noted(steps, d.Step)
 	case *kernel.StepFailed:
-		ref, moves = &d.StepRef, false
+		steps, _ = noted(steps, d.Step)
 	case *kernel.StepCancelled:
-		ref, moves = &d.StepRef, false
-	}
-	if ref == nil {
-		return steps
-	}
-	at := -1
-	for i := range steps {
-		if steps[i].id == ref.Step {
-			at = i
-		}
-	}
-	if at < 0 {
-		at = len(steps)
-		steps = append(steps, touchedStep{id: ref.Step, fresh: fresh})
-	}
-	if moves {
-		steps[at].last = e.ID
+		steps, _ = noted(steps, d.Step)
+	default: // a requested approval comes with the step's own event
 	}
 	return steps
+}
+
+func moveStep(steps []touchedStep, id kernel.StepID, to kernel.StepStatus, e *kernel.Event) []touchedStep {
+	steps, step := noted(steps, id)
+	step.moved, step.status, step.last = true, to, e.ID
+	return steps
+}
+
+func noted(steps []touchedStep, id kernel.StepID) ([]touchedStep, *touchedStep) {
+	for i := range steps {
+		if steps[i].id == id {
+			return steps, &steps[i]
+		}
+	}
+	steps = append(steps, touchedStep{id: id})
+	return steps, &steps[len(steps)-1]
 }
 
 // projectStep writes a step's row, and the row of its end. The step row of an
@@ -301,26 +302,16 @@ func (t *tx) projectStep(s *kernel.State, touched *touchedStep) error {
 		return nil // refused or parked by a rate limit: not recorded
 	}
 	ended := step.Status.Terminal()
-	last := touched.last
-	if last.IsZero() {
-		last = step.Last
-	}
 	switch {
 	case touched.fresh:
-		status := step.Status
-		if ended {
-			if status = kernel.StepStatusProposed; !step.StartedAt.IsZero() {
-				status = kernel.StepStatusExecuting
-			}
-		}
-		if err := t.exec(t.w.sql.insertStep, step.No, s.No, touched.id[:], int64(step.Kind), int64(status), int64(step.Idempotency),
+		if err := t.exec(t.w.sql.insertStep, step.No, s.No, touched.id[:], int64(step.Kind), int64(touched.status), int64(step.Idempotency),
 			int64(step.Occurrence), step.Attempt, int64(step.CreatedAt), intOrNull(int64(step.StartedAt)), step.Target, step.Rule,
-			step.ArgsHash[:], step.Dispatch.UUID[:], last.UUID[:], bytesOrNull(step.Approval.UUID[:], step.Approval.IsZero())); err != nil {
+			step.ArgsHash[:], step.Dispatch.UUID[:], touched.last.UUID[:], bytesOrNull(step.Approval.UUID[:], step.Approval.IsZero())); err != nil {
 			return err
 		}
-	case !ended:
-		if err := t.exec(t.w.sql.updateStep, step.No, int64(step.Status), step.Attempt, intOrNull(int64(step.StartedAt)),
-			step.Dispatch.UUID[:], last.UUID[:], bytesOrNull(step.Approval.UUID[:], step.Approval.IsZero())); err != nil {
+	case touched.moved:
+		if err := t.exec(t.w.sql.updateStep, step.No, int64(touched.status), step.Attempt, intOrNull(int64(step.StartedAt)),
+			step.Dispatch.UUID[:], touched.last.UUID[:], bytesOrNull(step.Approval.UUID[:], step.Approval.IsZero())); err != nil {
 			return err
 		}
 	}

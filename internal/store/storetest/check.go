@@ -97,19 +97,16 @@ func (w *world) checkMemory(m *model) {
 	if diff := gocmp.Diff(want, l, equal...); diff != "" {
 		w.t.Fatalf("cached lease of %s (-model +store):\n%s", m.id, diff)
 	}
-	err := w.update(func(tx store.Tx) error {
-		s, l, err := w.d.Rows(tx, m.id)
-		if err != nil {
-			return err
-		}
-		w.sameState(m, "stored", s)
-		if diff := gocmp.Diff(m.lease.Dispatch, l.Dispatch, equal...); diff != "" {
-			w.t.Fatalf("stored dispatch of %s (-model +store):\n%s", m.id, diff)
-		}
-		return nil
+	err := w.update(func(tx store.Tx) (err error) {
+		s, l, err = w.d.Rows(tx, m.id)
+		return err
 	})
 	if err != nil {
 		w.t.Fatalf("load %s from its rows: %v", m.id, err)
+	}
+	w.sameState(m, "stored", s)
+	if diff := gocmp.Diff(m.lease.Dispatch, l.Dispatch, equal...); diff != "" {
+		w.t.Fatalf("stored dispatch of %s (-model +store):\n%s", m.id, diff)
 	}
 }
 

@@ -70,6 +70,7 @@ func Run(t *testing.T, d Driver) {
 		test func(*testing.T, Driver)
 	}{
 		{"Executions", testExecutions},
+		{"GatedWait", testGatedWait},
 		{"Histories", testHistories},
 	} {
 		t.Run(part.name, func(t *testing.T) {
