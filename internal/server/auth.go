@@ -15,8 +15,8 @@ import (
 const nobody = wire.Secret("an agent that is not registered")
 
 func (c *call) carriesAgentHeader() bool {
-	h := c.r.Header
-	return h.Get(wire.HeaderAgentID) != "" || h.Get(wire.HeaderSignature) != ""
+	h := c.r.Header // an empty one counts, too: whoever sends it means to be an agent
+	return len(h.Values(wire.HeaderAgentID)) > 0 || len(h.Values(wire.HeaderSignature)) > 0
 }
 
 // authenticateAgent verifies the signature over the raw body. Unknown agents
@@ -65,14 +65,16 @@ func (c *call) warnOfSignature(id, signature string) {
 }
 
 // authenticateBearer compares digests, so that neither content nor length of
-// the token can be felt.
+// the token can be felt. The empty token is never the right one, least of all
+// on a server that was given none.
 func (c *call) authenticateBearer() error {
 	if c.s.opts.Dev {
 		return nil
 	}
 	scheme, token, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
-	given := sha256.Sum256([]byte(strings.TrimSpace(token)))
-	if subtle.ConstantTimeCompare(given[:], c.s.token[:]) != 1 || !strings.EqualFold(scheme, "Bearer") {
+	token = strings.TrimSpace(token)
+	given := sha256.Sum256([]byte(token))
+	if subtle.ConstantTimeCompare(given[:], c.s.token[:]) != 1 || token == "" || !strings.EqualFold(scheme, "Bearer") {
 		e := unauthorized("give the service's token: header Authorization: Bearer …")
 		e.challenge = true
 		return e
