@@ -2,7 +2,7 @@ package kernel
 
 import "time"
 
-// Decision is what a submit is told (specification, step submit rules).
+// Decision is what a submit is told; docs/api.md says what the agent does then.
 type Decision uint8
 
 // The decisions of a submit, and the answer of a reported outcome.
@@ -46,7 +46,7 @@ type Claimed struct {
 // Code classifies a refusal; the wire has the same words.
 type Code uint8
 
-// The refusals of the core (decisions §10).
+// The refusals of the core. The wire has more: those are about requests.
 const (
 	Conflict Code = iota + 1
 	LeaseSuperseded

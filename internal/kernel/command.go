@@ -46,7 +46,7 @@ type (
 		MaxAttempts int
 		Jitter      float64 // in [0, 1)
 	}
-	// SubmitStep asks for a decision before an effect. As a wait (decisions §12)
+	// SubmitStep asks for a decision before an effect. As a wait
 	// it asks for a signal.
 	SubmitStep struct {
 		Meta

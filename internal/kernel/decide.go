@@ -56,8 +56,9 @@ func (p *planner) decide(c Command) error {
 		return p.heartbeat(c)
 	case *PublishDelta:
 		return p.delta(c)
+	default: // fail closed
+		return reject(Conflict, "unknown command %T", c)
 	}
-	return reject(Conflict, "unknown command %T", c) // fail closed
 }
 
 // planner collects the plan of one command.

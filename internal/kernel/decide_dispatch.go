@@ -2,7 +2,8 @@ package kernel
 
 import "time"
 
-// The backoff between deliveries: exponential with full jitter (decisions §3).
+// The backoff between deliveries: exponential with full jitter, so that the
+// dispatches of an agent that was down do not come back all at once.
 const (
 	backoffBase = time.Second
 	backoffCap  = 30 * time.Second
@@ -13,7 +14,7 @@ const (
 func Backoff(n int, jitter float64) time.Duration {
 	longest := backoffCap
 	if n <= 5 { // the fifth is the last below the cap
-		longest = backoffBase << max(0, n-1)
+		longest = backoffBase << (max(1, n) - 1)
 	}
 	return time.Duration(jitter * float64(longest))
 }
@@ -33,7 +34,7 @@ func (p *planner) claim(c *ClaimDispatch) error {
 }
 
 // proveDelivery records the ack of the attempt in flight, if nothing has yet:
-// its 200 and the agent's first write race (decisions §3).
+// its 200 and the agent's first write race.
 func (p *planner) proveDelivery() {
 	l := p.lease()
 	if !l.Live() || l.Acked {

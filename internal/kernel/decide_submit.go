@@ -23,7 +23,10 @@ func (p *planner) submit(c *SubmitStep) error {
 	case stale, lapsed:
 		return superseded()
 	}
-	if (c.Wait != nil) != ReservedTarget(c.Kind, c.Target) {
+	switch {
+	case c.Kind < ToolCall || c.Kind > Local || c.Idempotency < SafeToRetry || c.Idempotency > AtMostOnce:
+		return reject(Conflict, "a step of unknown kind or idempotency")
+	case (c.Wait != nil) != ReservedTarget(c.Kind, c.Target):
 		return reject(Conflict, "local steps whose target begins with %q are waits: choose another target", signalPrefix)
 	}
 	if !c.Key.IsZero() {
@@ -42,7 +45,8 @@ func (p *planner) submit(c *SubmitStep) error {
 	return err
 }
 
-// resolve finds the step that is meant, and goes down the table of decisions §4.
+// resolve finds the step that is meant. What is recorded of it answers; only a
+// step that is not recorded is decided anew.
 func (p *planner) resolve(c *SubmitStep) error {
 	id, occurrence := c.FirstID, p.lease().Memory.Counters[c.FirstID]
 	if occurrence > 0 {
@@ -100,7 +104,7 @@ func (p *planner) again(c *SubmitStep, step *Step, ref StepRef) error {
 	case step.Wait:
 		p.plan.Answer = Answer{Decision: BlockedByPolicy, Step: ref.Step}
 	case step.Dispatch == ref.Dispatch && step.Attempt == ref.Attempt:
-		return reject(Conflict, "step %s is executing in this very attempt", ref.Step)
+		return reject(Conflict, "step %s is executing in this very attempt: report its outcome, do not start it again", ref.Step)
 	case step.Idempotency != SafeToRetry:
 		body := NewBody([]byte(`{"reason":"` + ReasonIndeterminate + `","message":"an earlier attempt started this step and never reported its outcome: whether the effect ran is unknown"}`))
 		p.emitBody(step.Last, &StepFailed{StepRef: ref, Indeterminate: true}, body)

@@ -22,7 +22,7 @@ func (e *Event) Type() EventType { return e.Data.Type() }
 // EventType names what happened.
 type EventType uint8
 
-// The first event catalogue of the specification, and signal.received (decisions §12).
+// The types of event; docs/events.md says when each is written.
 const (
 	TypeExecutionCreated EventType = iota + 1
 	TypeExecutionStarted
@@ -352,7 +352,7 @@ var blockReasonNames = [...]string{"unknown", "approval", "signal"}
 
 func (r BlockReason) String() string { return nameOf(blockReasonNames[:], uint8(r)) }
 
-// The reasons that events carry (decisions §7).
+// The reasons that events carry; docs/events.md says which event has which.
 const (
 	ReasonCreated         = "created"
 	ReasonApprovalGranted = "approval_granted"

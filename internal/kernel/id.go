@@ -7,7 +7,7 @@ import (
 )
 
 // UUID is a 16-byte identifier; every id the service mints is version 7
-// (RFC 9562 §5.7) and its text form is lower case (decisions §1).
+// (RFC 9562 §5.7) and its text form is lower case.
 type UUID [16]byte
 
 // The ids of the service. They are types, so that one is never taken for another.
@@ -22,11 +22,11 @@ type (
 	EventID struct{ UUID }
 	// SignalID names a delivered signal.
 	SignalID struct{ UUID }
-	// AgentID is the name of an agent: 1–128 characters of A-Z a-z 0-9 . _ - (decisions §1).
+	// AgentID is the name of an agent: 1–128 characters of A-Z a-z 0-9 . _ -
 	AgentID string
 	// Digest is a SHA-256 sum; the zero Digest means "none".
 	Digest [sha256.Size]byte
-	// StepID identifies a step by what it does (decisions §4); its text form is 64 hex characters.
+	// StepID identifies a step by what it does ([DeriveStepID]); its text form is 64 hex characters.
 	StepID [sha256.Size]byte
 )
 
@@ -57,7 +57,7 @@ func (u UUID) String() string {
 func (u UUID) IsZero() bool { return u == UUID{} }
 
 // ParseUUID reads the canonical lower-case form; anything else, upper case
-// included, is not an id of this service (decisions §1).
+// included, is not an id of this service.
 func ParseUUID(s string) (u UUID, ok bool) {
 	if len(s) != uuidTextLen {
 		return UUID{}, false
@@ -130,8 +130,8 @@ func lowerHex(c byte) (byte, bool) {
 // Sum is the SHA-256 digest of b.
 func Sum(b []byte) Digest { return sha256.Sum256(b) }
 
-// DeriveStepID is the identity of a step (decisions §4): SHA-256 over the five
-// fields, each written as <byte length>:<bytes>.
+// DeriveStepID is the identity of a step: SHA-256 over the five fields, each
+// written as <byte length>:<bytes>, the occurrence in decimal.
 func DeriveStepID(execution ExecutionID, kind StepKind, target string, argsHash Digest, occurrence uint32) StepID {
 	var stack [512]byte
 	b := append(stack[:0], "36:"...)

@@ -31,7 +31,7 @@ type Holder struct {
 
 // Memory is what one attempt submitted so far.
 type Memory struct {
-	// Counters count the submits that resolved to a record, by first id (decisions §4).
+	// Counters count the submits that resolved to a record, by first id.
 	Counters map[StepID]uint32
 	// Keys hold the decisions of submits that carried an Idempotency-Key, by its digest.
 	Keys map[Digest]Remembered
@@ -75,7 +75,7 @@ func (l *Lease) standing(caller Holder) standing {
 func (l *Lease) Live() bool { return l.Status == DispatchInFlight }
 
 // Lost reports whether the attempt in flight lost its counters to an unclean
-// stop: it may report what it did, but start nothing (decisions §3).
+// stop: it may report what it did, but start nothing.
 func (l *Lease) Lost() bool { return l.Live() && l.Memory == nil }
 
 func (l *Lease) renew(at Instant) {

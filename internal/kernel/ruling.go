@@ -5,7 +5,7 @@ import "time"
 // Action is what a policy rule does with a step.
 type Action uint8
 
-// The actions of a policy (decisions §5).
+// The actions of a policy.
 const (
 	Allow Action = iota + 1
 	Deny
@@ -24,7 +24,7 @@ func (a Action) String() string {
 	return "unknown"
 }
 
-// The rule ids that are not a rule's (decisions §5).
+// The rule ids that are not a rule's.
 const (
 	RuleDefault            = "default"             // no rule matched
 	RuleLocal              = "local"               // a local step that no rule matched is allowed
@@ -54,7 +54,7 @@ type ApprovalTerms struct {
 // LimitScope says what shares one rate limit bucket.
 type LimitScope uint8
 
-// The scopes of a rate limit (decisions §5).
+// The scopes of a rate limit.
 const (
 	PerExecution LimitScope = iota + 1 // this rule, this execution
 	PerAgent                           // this rule, this agent

@@ -115,7 +115,6 @@ type script struct {
 	worlds map[string]*world
 	names  map[string]*names
 	ruling kernel.Ruling
-	mode   kernel.Idempotency
 	causes bool
 }
 

@@ -24,9 +24,10 @@ type State struct {
 	Tokens int64 // input and output tokens recorded so far
 
 	// Indeterminate holds, by first id (occurrence 0), the at_most_once steps
-	// whose outcome is unknown; a twin of theirs is denied (decisions §4).
+	// whose outcome is unknown; a twin of theirs is denied.
 	Indeterminate map[StepID]struct{}
-	// WasParked holds the steps that have used their one parking (decisions §5).
+	// WasParked holds the steps that have used their one parking: over the limit
+	// again when it comes back, a step is refused.
 	WasParked map[StepID]struct{}
 
 	Block   *Block   // set while blocked
@@ -203,6 +204,7 @@ func (s *State) foldStep(e *Event) {
 		}
 	case *StepCancelled:
 		s.touch(d.StepRef, e).finish(StepStatusCancelled, e)
+	default: // not about a step: see Fold
 	}
 }
 
@@ -260,5 +262,5 @@ func ReservedTarget(kind StepKind, target string) bool {
 	return StepRef{Kind: kind, Target: target}.isWait()
 }
 
-// SignalTarget is the target of the step that records a wait (decisions §12).
+// SignalTarget is the target of the step that records a wait.
 func SignalTarget(signalType string) string { return signalPrefix + signalType }

@@ -1,6 +1,7 @@
 package kernel
 
-// Status is where an execution stands (decisions §2).
+// Status is where an execution stands; docs/events.md draws its moves and those
+// of steps, dispatches and approvals.
 type Status uint8
 
 // The states of an execution. Nothing leaves the last three.
@@ -31,7 +32,7 @@ func Statuses() []Status {
 	return []Status{StatusPending, StatusRunning, StatusBlocked, StatusCompleted, StatusFailed, StatusCancelled}
 }
 
-// StepStatus is where a step stands (decisions §4).
+// StepStatus is where a step stands.
 type StepStatus uint8
 
 // The states of a step. StepProposed never rests: a step that is recorded was decided.
@@ -59,7 +60,7 @@ func ParseStepStatus(name string) (StepStatus, bool) {
 	return StepStatus(i), i > 0
 }
 
-// ApprovalStatus is where an approval stands (decisions §6).
+// ApprovalStatus is where an approval stands.
 type ApprovalStatus uint8
 
 // The states of an approval.
@@ -81,7 +82,7 @@ func ParseApprovalStatus(name string) (ApprovalStatus, bool) {
 	return ApprovalStatus(i), i > 0
 }
 
-// DispatchStatus is where a dispatch stands (decisions §3).
+// DispatchStatus is where a dispatch stands.
 type DispatchStatus uint8
 
 // The states of a dispatch.
@@ -101,7 +102,7 @@ func (s DispatchStatus) String() string { return nameOf(dispatchStatusNames[:], 
 // Waiting reports whether the dispatch is still to be claimed.
 func (s DispatchStatus) Waiting() bool { return s == DispatchPending || s == DispatchFailed }
 
-// Idempotency says what becomes of a step whose outcome a crash left unknown (decisions §4).
+// Idempotency says what becomes of a step whose outcome a crash left unknown.
 type Idempotency uint8
 
 // The idempotency modes.

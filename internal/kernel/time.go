@@ -23,7 +23,7 @@ func (i Instant) Sub(j Instant) time.Duration { return time.Duration(i-j) * time
 // IsZero reports whether there is no moment.
 func (i Instant) IsZero() bool { return i == 0 }
 
-// AppendText appends the wire form (decisions §1).
+// AppendText appends the wire form: RFC 3339, UTC, always six digits.
 func (i Instant) AppendText(dst []byte) ([]byte, error) {
 	return i.Time().AppendFormat(dst, instantLayout), nil
 }

@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -90,11 +91,9 @@ func (w *world) do(c kernel.Command) outcome {
 	plan, err := kernel.Decide(&w.state, &w.lease, c)
 	out := outcome{answer: plan.Answer, events: plan.Events}
 	if err != nil {
-		rejection, ok := err.(*kernel.Rejection)
-		if !ok {
+		if !errors.As(err, &out.err) {
 			w.t.Fatalf("%T: the error is a %T, want a *kernel.Rejection", c, err)
 		}
-		out.err = rejection
 	}
 	w.audit.pure(w, c, before, beforeLease)
 	w.save(c, &plan)
