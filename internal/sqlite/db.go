@@ -57,6 +57,7 @@ type DB struct {
 	mu      sync.RWMutex // guards stopped against a send on ops
 	stopped error
 	running atomic.Bool
+	closed  atomic.Bool // reads fail from now on, in whatever words
 	opened  time.Time
 }
 
@@ -229,6 +230,7 @@ func (db *DB) shut(why error) error {
 }
 
 func (db *DB) release() error {
+	db.closed.Store(true)
 	var errs []error
 	if db.queries != nil {
 		db.queries.close()

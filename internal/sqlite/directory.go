@@ -34,10 +34,15 @@ func (t *tx) DeleteAgent(id kernel.AgentID, at kernel.Instant) error {
 	return t.exec(t.w.sql.deleteAgent, no, int64(at))
 }
 
-// PutPolicy implements [store.Tx].
+// PutPolicy implements [store.Tx]. The bundle that is loaded already is not
+// loaded again: a server that provisions at every start would pile them up.
 func (t *tx) PutPolicy(id kernel.AgentID, bundle []byte, sum kernel.Digest, at kernel.Instant) error {
 	no, err := t.agentNo(id)
 	if err != nil {
+		return err
+	}
+	same, err := one(t.w.sql.currentPolicy, func([]driver.Value) error { return nil }, no, sum[:])
+	if err != nil || same {
 		return err
 	}
 	if err := t.exec(t.w.sql.retirePolicy, no, int64(at)); err != nil {
@@ -115,6 +120,7 @@ func (t *tx) Bucket(name string, limit *kernel.RateLimit) (*kernel.Bucket, error
 	b := &kernel.Bucket{}
 	err := t.w.sql.loadSlots.query(func(row []driver.Value) error {
 		b.Calls = append(b.Calls, kernel.Instant(asInt(row[0])))
+		b.Keep = max(b.Keep, micros(asInt(row[1])))
 		return nil
 	}, name)
 	if err != nil {
@@ -141,5 +147,5 @@ func (t *tx) UseSlot(name string, limit *kernel.RateLimit, at kernel.Instant) er
 			return err
 		}
 	}
-	return t.exec(t.w.sql.insertSlot, name, int64(at))
+	return t.exec(t.w.sql.insertSlot, name, int64(at), b.Keep.Microseconds())
 }

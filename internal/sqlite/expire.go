@@ -25,8 +25,18 @@ func (t *tx) Expire(before kernel.Instant, limit int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if len(gone) == 0 {
+		return 0, nil
+	}
+	var sums retired
+	if err := t.w.sql.retired.query(func(row []driver.Value) error {
+		sums = retired{asInt(row[0]), asInt(row[1])}
+		return nil
+	}); err != nil {
+		return 0, err
+	}
 	for _, o := range gone {
-		if err := t.expire(o.no); err != nil {
+		if err := t.expire(o.no, &sums); err != nil {
 			return 0, fmt.Errorf("expire execution %s: %w", o.id, err)
 		}
 		if r := t.w.cache.resident[o.id]; r != nil {
@@ -34,11 +44,21 @@ func (t *tx) Expire(before kernel.Instant, limit int) (int, error) {
 		}
 		delete(t.kept, o.id)
 	}
-	return len(gone), nil
+	return len(gone), t.exec(t.w.sql.retire, t.pos, sums.events, sums.positions)
 }
 
-func (t *tx) expire(no int64) error {
+// retired are the running sums over everything that retention removed.
+type retired struct{ events, positions int64 }
+
+func (t *tx) expire(no int64, sums *retired) error {
 	q := &t.w.sql
+	if err := q.positions.query(func(row []driver.Value) error {
+		sums.events += asInt(row[0])
+		sums.positions += asInt(row[1])
+		return nil
+	}, no); err != nil {
+		return err
+	}
 	labels := map[string]string{}
 	if err := q.executionLabel.query(func(row []driver.Value) error {
 		if row[0] == nil {

@@ -124,7 +124,7 @@ func (db *DB) reading(ctx context.Context, what string, read func(ctx context.Co
 		return nil
 	case errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("%s: %w", what, store.ErrNotFound)
-	case errors.Is(err, sql.ErrConnDone), strings.Contains(err.Error(), "database is closed"):
+	case db.closed.Load():
 		return fmt.Errorf("%s: %w", what, store.ErrClosed)
 	case code(err) != 0:
 		return fmt.Errorf("%s: %w: %w", what, store.ErrUnavailable, explain(err))
@@ -206,20 +206,18 @@ func (db *DB) Executions(ctx context.Context, q store.ExecutionQuery) (page []st
 	if q.Status != 0 {
 		add("e.status=?", int64(q.Status))
 	}
-	if q.Before > 0 {
-		add("e.no<?", q.Before)
-	}
-	for _, l := range q.Labels {
+	from, order := executionColumns, "e.no"
+	for i, l := range q.Labels {
+		if i == 0 { // walk the first label's own index, newest first
+			from = strings.Replace(from, "FROM executions e", "FROM labels w CROSS JOIN executions e ON e.no=w.execution_no", 1)
+			order = "w.execution_no"
+			add("w.key=? AND w.value=?", l[0], l[1])
+			continue
+		}
 		add("EXISTS (SELECT 1 FROM labels l WHERE l.key=? AND l.value=? AND l.execution_no=e.no)", l[0], l[1])
 	}
-	from := executionColumns
-	if len(q.Labels) > 0 { // walk the label's own index, newest first
-		from = strings.Replace(from, "FROM executions e", "FROM labels w JOIN executions e ON e.no=w.execution_no", 1)
-		add("w.key=? AND w.value=?", q.Labels[0][0], q.Labels[0][1])
-	}
-	order := "e.no"
-	if len(q.Labels) > 0 {
-		order = "w.execution_no"
+	if q.Before > 0 {
+		add(order+"<?", q.Before)
 	}
 	text := "SELECT " + from + " WHERE " + strings.Join(where, " AND ") + " ORDER BY " + order + " DESC LIMIT ?"
 	args = append(args, q.Limit+1)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql/driver"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
@@ -13,6 +14,9 @@ import (
 func (t *tx) Save(s *kernel.State, l *kernel.Lease, c kernel.Command, p *kernel.Plan) error {
 	r := t.w.cache.resident[s.ID]
 	if r == nil {
+		if err := t.mayCreate(p); err != nil {
+			return err
+		}
 		r = &resident{state: *s, lease: *l}
 		t.w.cache.put(r)
 		delete(t.kept, s.ID) // of a creation that was rolled back
@@ -43,6 +47,18 @@ func (t *tx) Save(s *kernel.State, l *kernel.Lease, c kernel.Command, p *kernel.
 		t.pending = append(t.pending, committed(r, records, c))
 	}
 	return nil
+}
+
+// mayCreate reports whether the agent of a new execution is registered, before
+// anything is written: it may have been deleted a moment ago.
+func (t *tx) mayCreate(p *kernel.Plan) error {
+	if len(p.Events) > 0 {
+		if d, ok := p.Events[0].Data.(*kernel.ExecutionCreated); ok {
+			_, err := t.agentNo(d.Agent)
+			return err
+		}
+	}
+	return errors.New("save: the execution was neither loaded nor is it new")
 }
 
 // acknowledges reports whether the ids of dispatch events change, which the

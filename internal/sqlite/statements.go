@@ -17,6 +17,7 @@ type statements struct {
 	agentIsBusy, retirePolicy, putPolicy, ended, dropLabels, dropResults               *stmt
 	dropSteps, dropEvents, dropApprovals, dropParks, dropSignals, dropDispatch         *stmt
 	dropKeys, dropExecution, executionLabel, agentAny, cancelApproval                  *stmt
+	currentPolicy, positions, retired, retire                                          *stmt
 }
 
 const (
@@ -63,7 +64,7 @@ func (s *statements) texts() []struct {
 		{&s.hasten, `PRAGMA busy_timeout(0)`},
 		{&s.wait, `PRAGMA busy_timeout(` + busyTimeout + `)`},
 		{&s.probe, `UPDATE probe SET at = ?`},
-		{&s.lastPos, `SELECT max(pos) FROM events`},
+		{&s.lastPos, `SELECT max(last,coalesce((SELECT max(pos) FROM events),0)) FROM retired`},
 		{&s.insertExecution, `INSERT INTO executions(no,id,agent_no,status,created_at,deadline_at,failure,labels) VALUES (?,?,?,?,?,?,'',?)`},
 		{&s.updateExecution, `UPDATE executions SET status=?2, ended_at=?3, output_pos=?4, outcome=?5, failure=?6 WHERE no=?1`},
 		{&s.insertLabel, `INSERT INTO labels VALUES (?,?,?)`},
@@ -81,7 +82,7 @@ func (s *statements) texts() []struct {
 		{&s.putDispatch, `INSERT INTO dispatches VALUES (?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(execution_no) DO UPDATE SET id=excluded.id,status=excluded.status,attempt=excluded.attempt,claims=excluded.claims,not_before=excluded.not_before,timeout=excluded.timeout,acked=excluded.acked,holder=excluded.holder,holder_attempt=excluded.holder_attempt,queued_event=excluded.queued_event,acked_event=excluded.acked_event`},
 		{&s.putLease, `INSERT OR REPLACE INTO leases VALUES (?,?,?,?)`},
 		{&s.deleteLease, `DELETE FROM leases WHERE execution_no=?`},
-		{&s.insertSlot, `INSERT INTO rate_slots VALUES (?,?)`},
+		{&s.insertSlot, `INSERT INTO rate_slots VALUES (?,?,?)`},
 		{&s.pruneSlots, `DELETE FROM rate_slots WHERE bucket=? AND at<=?`},
 		{&s.dropSlots, `DELETE FROM rate_slots WHERE bucket>=? AND bucket<?`},
 		{&s.putKey, `INSERT INTO create_keys VALUES (?,?,?)`},
@@ -93,7 +94,7 @@ func (s *statements) texts() []struct {
 		{&s.loadParks, `SELECT step_id,event,retry_at FROM parks WHERE execution_no=?`},
 		{&s.loadSignals, `SELECT no,id,event,type FROM signals WHERE execution_no=? AND taken=0 ORDER BY no`},
 		{&s.loadLease, `SELECT expires_at,stored_at,memory FROM leases WHERE execution_no=?`},
-		{&s.loadSlots, `SELECT at FROM rate_slots WHERE bucket=? ORDER BY at`},
+		{&s.loadSlots, `SELECT at,keep FROM rate_slots WHERE bucket=? ORDER BY at`},
 		{&s.approvalFacts, `SELECT e.id,a.status,a.approvers,a.decided_by,a.timeout_at FROM approvals a JOIN executions e ON e.no=a.execution_no WHERE a.id=?`},
 		{&s.stepNo, `SELECT no FROM steps WHERE execution_no=? AND step_id=?`},
 		{&s.signalByKey, `SELECT id,type,digest FROM signals WHERE execution_no=? AND key=?`},
@@ -102,9 +103,13 @@ func (s *statements) texts() []struct {
 		{&s.putAgent, `INSERT INTO agents(id,webhook_url,secret,lease_seconds,registered_at,updated_at,deleted) VALUES (?1,?2,?3,?4,?5,?5,0) ON CONFLICT(id) DO UPDATE SET webhook_url=?2,secret=?3,lease_seconds=?4,registered_at=CASE deleted WHEN 1 THEN ?5 ELSE registered_at END,updated_at=?5,deleted=0`},
 		{&s.deleteAgent, `UPDATE agents SET deleted=1, secret='', updated_at=?2 WHERE no=?1`},
 		{&s.agentIsBusy, `SELECT 1 FROM executions WHERE agent_no=? AND status<4 LIMIT 1`},
+		{&s.currentPolicy, `SELECT 1 FROM policies WHERE agent_no=? AND replaced_at IS NULL AND sha256=?`},
 		{&s.retirePolicy, `UPDATE policies SET replaced_at=?2 WHERE agent_no=?1 AND replaced_at IS NULL`},
 		{&s.putPolicy, `INSERT INTO policies(agent_no,loaded_at,sha256,bundle) VALUES (?,?,?,?)`},
 		{&s.ended, `SELECT no,id FROM executions WHERE ended_at IS NOT NULL AND ended_at<? ORDER BY ended_at LIMIT ?`},
+		{&s.positions, `SELECT count(*),coalesce(sum(pos),0) FROM events WHERE execution_no=?`},
+		{&s.retired, `SELECT events,positions FROM retired`},
+		{&s.retire, `UPDATE retired SET last=?,events=?,positions=?`},
 		{&s.dropLabels, `DELETE FROM labels WHERE key=? AND value=? AND execution_no=?`},
 		{&s.dropResults, `DELETE FROM step_results WHERE step_no IN (SELECT no FROM steps WHERE execution_no=?)`},
 		{&s.dropSteps, `DELETE FROM steps WHERE execution_no=?`},

@@ -16,6 +16,12 @@ CREATE TABLE events(
 ) STRICT;
 CREATE UNIQUE INDEX events_execution ON events(execution_no, seq);
 
+-- What retention removed: the last position when it did, how many events, and
+-- the sum of their positions (64 bits, wrapping). Positions are never given
+-- again, and with these sums the positions of what is left can be checked.
+CREATE TABLE retired(last INTEGER NOT NULL, events INTEGER NOT NULL, positions INTEGER NOT NULL) STRICT;
+INSERT INTO retired VALUES (0, 0, 0);
+
 -- Projections: every row below up to "Operational" can be rebuilt from the log.
 CREATE TABLE executions(
   no         INTEGER PRIMARY KEY,
@@ -156,7 +162,8 @@ CREATE TABLE leases(
 
 CREATE TABLE rate_slots(
   bucket TEXT    NOT NULL,
-  at     INTEGER NOT NULL
+  at     INTEGER NOT NULL,
+  keep   INTEGER NOT NULL                      -- microseconds: the longest window that looks back at it
 ) STRICT;
 CREATE INDEX rate_slots_bucket ON rate_slots(bucket, at);
 
