@@ -20,7 +20,8 @@ the execution is blocked.`,
 		Example: `  kernelctl approvals list
   kernelctl ap get 51c09ab4
   kernelctl ap grant 51c09ab4 --by alice`,
-	}, newApprovalsList(f), newApprovalsGet(f), newApprovalsGrant(f), newApprovalsDeny(f))
+	}, newApprovalsList(f), newApprovalsGet(f), newApprovalsGrant(f), newApprovalsDeny(f),
+		newApprovalsWatch(f))
 }
 
 // approvalView shows approvals; the status only when it is not pending anyway.

@@ -56,6 +56,9 @@ func (s *session) listApprovals(ctx context.Context, fl approvalsListFlags) erro
 	if err != nil {
 		return err
 	}
+	if fl.watch {
+		return s.watchApprovals(ctx, approvalsWatchFlags{approvalsListFlags: fl})
+	}
 	if fl.mine && s.User == "" {
 		return exit.Usagef("--mine needs --by NAME").Because("neither --by nor KERNELCTL_BY nor the context says who you are")
 	}

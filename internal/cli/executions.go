@@ -24,7 +24,7 @@ end, as long as it is unique: the last 8 characters are what lists show.`,
 		Example: `  kernelctl executions list --status blocked
   kernelctl ex watch 9f3a71c2`,
 	}, newExecutionsCreate(f), newExecutionsList(f), newExecutionsGet(f), newExecutionsWatch(f),
-		newExecutionsWait(f), newExecutionsCancel(f))
+		newExecutionsWait(f), newExecutionsCancel(f), newExecutionsView(f))
 }
 
 // executionView shows executions; pending are the approvals that blocked ones

@@ -53,18 +53,22 @@ func newRoot(f *factory, more []func(*Host) *cobra.Command) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add(groupOperate, newExecutions(f), newEvents(f), newSteps(f), newStream(f), newApprovals(f), newSignals(f))
+	add(groupOperate, newExecutions(f), newEvents(f), newSteps(f), newStream(f), newApprovals(f), newSignals(f), newWhy(f), newTop(f), newExport(f))
 	add(groupAgents, newAgents(f), newPolicies(f))
-	add(groupTool, newVersion(f))
+	add(groupTool, newConfig(f), newDoctor(f), newCompletion(f), newVersion(f), newGen(f))
 	h := &Host{f: f}
-	for _, make := range more {
-		c := make(h)
+	for _, build := range more {
+		c := build(h)
 		if c.GroupID == "" {
 			c.GroupID = groupServer
+		}
+		if old, _, err := root.Find([]string{c.Name()}); err == nil && old != root {
+			root.RemoveCommand(old) // the richer one of another package takes its place
 		}
 		root.AddCommand(c)
 	}
 	root.SetHelpCommand(newHelp(f))
+	f.completeAll(root)
 	return root
 }
 

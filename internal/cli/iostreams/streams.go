@@ -105,3 +105,10 @@ func (s *Streams) Warnf(format string, args ...any) {
 	s.spin.clear(s.Err)
 	_, _ = fmt.Fprintf(s.Err, format+"\n", args...) // nobody is left to tell
 }
+
+// Bell rings the terminal's bell.
+func (s *Streams) Bell() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = fmt.Fprint(s.Err, "\a") // nobody is left to hear it
+}

@@ -1,0 +1,325 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentkernel/kernelctl/internal/cli/exit"
+	"github.com/agentkernel/kernelctl/internal/cli/printer"
+	"github.com/agentkernel/kernelctl/internal/client"
+	"github.com/agentkernel/kernelctl/internal/wire"
+)
+
+func newDoctor(f *factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check configuration, connection, server and terminal",
+		Long: `Checks what this tool needs: the configuration and its permissions, the name and
+certificate of the server, whether it is healthy and ready, whether it takes the
+token, how far its clock is off, its version, and the terminal. Each line is ok,
+warn or FAIL, and says how to mend it. Exit 20 when one fails.`,
+		Example: `  kernelctl doctor
+  kernelctl doctor -c prod -o json`,
+		Args: takes(0, 0, ""),
+	}
+	cmd.RunE = f.do(traits{lenient: true}, func(ctx context.Context, s *session) error {
+		d := &doctor{s: s}
+		d.examine(ctx)
+		return d.report()
+	})
+	return cmd
+}
+
+// finding levels.
+const (
+	levelOK   = "ok"
+	levelWarn = "warn"
+	levelFail = "FAIL"
+)
+
+// diagnosis is the outcome of one check.
+type diagnosis struct {
+	Level string `json:"level"` // ok, warn or fail
+	Check string `json:"check"`
+	Text  string `json:"text"`
+	Fix   string `json:"fix"` // empty when all is well
+}
+
+type doctor struct {
+	s     *session
+	found []diagnosis
+}
+
+func (d *doctor) ok(check, format string, args ...any) {
+	d.found = append(d.found, diagnosis{Level: levelOK, Check: check, Text: fmt.Sprintf(format, args...)})
+}
+
+func (d *doctor) warn(check, fix, format string, args ...any) {
+	d.found = append(d.found, diagnosis{Level: levelWarn, Check: check, Text: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+func (d *doctor) fail(check, fix, format string, args ...any) {
+	d.found = append(d.found, diagnosis{Level: levelFail, Check: check, Text: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+func (d *doctor) examine(ctx context.Context) {
+	if d.configuration() {
+		d.token()
+		d.server(ctx)
+	}
+	d.terminal()
+}
+
+// configuration reports whether the settings can be used.
+func (d *doctor) configuration() bool {
+	s := d.s
+	if s.settingsErr != nil {
+		e := explain(s.settingsErr)
+		d.fail("config", e.Next, "%s", e.Error())
+		return false
+	}
+	switch {
+	case !s.Found:
+		d.ok("config", "no file at %s; defaults and environment are used", s.Path)
+	case s.Context != nil:
+		d.ok("config", "%s, context %s", s.Path, s.Context.Name)
+	default:
+		d.ok("config", "%s", s.Path)
+	}
+	return true
+}
+
+func (d *doctor) token() {
+	s := d.s
+	if mode, open := s.TokenFileOpen(); open {
+		d.warn("token file", "chmod 600 "+s.TokenFile(), "others may read %s (mode %04o)", s.TokenFile(), mode)
+	}
+	u, err := client.ParseServer(s.Server)
+	if err == nil && u.Scheme == "http" && !client.IsLoopback(u) && s.TokenOrigin() != "not set" {
+		d.warn("token", "use an https address", "the token goes to %s unencrypted", u.Host)
+	}
+}
+
+func (d *doctor) server(ctx context.Context) {
+	u, err := client.ParseServer(d.s.Server)
+	if err != nil {
+		d.fail("server", "kernelctl config view --origin", "%v", err)
+		return
+	}
+	if !d.resolve(ctx, u) {
+		return
+	}
+	c, err := d.s.connect(ctx)
+	if err != nil {
+		e := explain(err)
+		d.fail("token", e.Next, "%s", e.Error())
+		return
+	}
+	if d.health(ctx, c) {
+		d.ready(ctx, c)
+		d.access(ctx, c)
+		d.clock(c)
+		d.versions(ctx, c)
+	}
+}
+
+func (d *doctor) resolve(ctx context.Context, u *url.URL) bool {
+	host := u.Hostname()
+	if net.ParseIP(host) != nil {
+		return true
+	}
+	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		d.fail("dns", "check the name in --server, and the network", "%s cannot be found: %v", host, reasonOf(err))
+		return false
+	}
+	d.ok("dns", "%s is %s", host, strings.Join(addresses, ", "))
+	return true
+}
+
+func reasonOf(err error) string {
+	if e := (*net.DNSError)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err.Error()
+}
+
+func (d *doctor) health(ctx context.Context, c *client.Client) bool {
+	began := time.Now()
+	if _, err := c.Health(ctx); err != nil {
+		e := explain(err)
+		d.fail("server", e.Next, "%s", e.Error())
+		return false
+	}
+	d.ok("server", "%s answers in %s", c.Server(), printer.Took(time.Since(began)))
+	return true
+}
+
+func (d *doctor) ready(ctx context.Context, c *client.Client) {
+	if _, err := c.Ready(ctx); err != nil {
+		d.fail("ready", "look at the server's log and its disk", "the server is not ready: %s", explain(err).What)
+		return
+	}
+	d.ok("ready", "the server's store takes writes")
+}
+
+// access asks for something that needs the token.
+func (d *doctor) access(ctx context.Context, c *client.Client) {
+	_, err := c.ListExecutions(ctx, client.ExecutionFilter{Limit: 1})
+	switch {
+	case client.CodeOf(err) == wire.CodeUnauthorized && !c.HasToken():
+		d.fail("auth", "set KERNELCTL_TOKEN or --token-file PATH", "the server wants a token, and there is none")
+	case client.CodeOf(err) == wire.CodeUnauthorized:
+		d.fail("auth", "kernelctl config view --origin", "the server refuses the token (%s)", d.s.TokenOrigin())
+	case err != nil:
+		d.fail("auth", explain(err).Next, "%s", explain(err).Error())
+	case c.HasToken():
+		d.ok("auth", "the server takes the token (%s)", d.s.TokenOrigin())
+	default:
+		d.ok("auth", "the server wants no token")
+	}
+}
+
+// maxSkew is how far two clocks may be apart before times look wrong.
+const maxSkew = 5 * time.Second
+
+func (d *doctor) clock(c *client.Client) {
+	off, known := c.ClockOffset()
+	switch {
+	case !known:
+		d.warn("clock", "check what stands between", "the server does not say its time")
+	case off.Abs() > maxSkew:
+		d.warn("clock", "synchronize the clocks (NTP)", "the server's clock is %s off; times are shown by the server's", off.Round(time.Second))
+	default:
+		d.ok("clock", "agrees with the server's to within %s", maxSkew)
+	}
+}
+
+func (d *doctor) versions(ctx context.Context, c *client.Client) {
+	mine := d.s.f.version.Version
+	v, err := c.Version(ctx)
+	switch {
+	case err != nil:
+		d.warn("version", "this may be another service of the same protocol", "the server does not say its version: %s", explain(err).What)
+	case v.Version != mine:
+		d.warn("version", "use the same version on both sides", "the server is %s, this is %s", v.Version, mine)
+	default:
+		d.ok("version", "%s on both sides", mine)
+	}
+}
+
+// terminal says what the terminal can do. Nothing about it is an error.
+func (d *doctor) terminal() {
+	io := d.s.io
+	if !io.OutTTY {
+		d.ok("terminal", "stdout is none: tab-separated values, no colour")
+		return
+	}
+	color := "colour"
+	if !io.ColorOut() {
+		color = "no colour"
+	}
+	d.ok("terminal", "%dx%d, %s, TERM=%s", io.Width, io.Height, color, io.Env("TERM"))
+	if io.Width < 60 || io.Height < 15 {
+		d.warn("terminal", "make it larger", "%dx%d is too small for the dashboard, which needs 60x15", io.Width, io.Height)
+	}
+	if !utf8Locale(io.Env) {
+		d.warn("locale", "set LC_ALL or LANG to a UTF-8 locale", "the locale is not UTF-8: some characters may look wrong")
+	}
+	if io.Env("SSH_TTY") != "" || io.Env("TMUX") != "" {
+		d.ok("clipboard", "copies go through the terminal (OSC 52); a multiplexer must let them pass")
+	}
+}
+
+func utf8Locale(env func(string) string) bool {
+	if os.PathSeparator == '\\' {
+		return true
+	}
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := env(name); v != "" {
+			v = strings.ToLower(v)
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return false
+}
+
+func (d *doctor) report() error {
+	p := d.s.printer()
+	if err := d.print(p); err != nil {
+		return err
+	}
+	var failed []string
+	for _, f := range d.found {
+		if f.Level == levelFail {
+			failed = append(failed, f.Check)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return &exit.Error{Code: exit.CheckFailed, What: fmt.Sprintf("%d checks failed", len(failed)), Why: strings.Join(failed, ", ")}
+}
+
+func (d *doctor) print(p *printer.Printer) error {
+	if p.Format.Kind != printer.Table && p.Format.Kind != printer.Wide {
+		list := printer.NewList(p, diagnosisView())
+		for _, f := range d.found {
+			f.Level = strings.ToLower(f.Level)
+			if err := list.Add(f); err != nil {
+				return err
+			}
+		}
+		return list.Close("")
+	}
+	widest := 0
+	for _, f := range d.found {
+		widest = max(widest, len(f.Check))
+	}
+	for _, f := range d.found {
+		level := fmt.Sprintf("%-4s", f.Level)
+		if _, err := fmt.Fprintf(d.s.out, "%s  %-*s  %s\n", p.Paint(levelStyle(f.Level), level), widest, f.Check, printer.Clean(f.Text)); err != nil {
+			return err
+		}
+		if f.Fix != "" {
+			if _, err := fmt.Fprintf(d.s.out, "      %*s  fix: %s\n", widest, "", printer.Clean(f.Fix)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func levelStyle(level string) printer.Style {
+	switch level {
+	case levelOK:
+		return printer.Good
+	case levelWarn:
+		return printer.Warn
+	}
+	return printer.Bad
+}
+
+func diagnosisView() printer.View[diagnosis] {
+	text := func(get func(diagnosis) string) func(diagnosis) printer.Cell {
+		return func(d diagnosis) printer.Cell { return printer.Text(get(d)) }
+	}
+	return printer.View[diagnosis]{
+		Name: func(d diagnosis) string { return "check/" + d.Check },
+		ID:   func(d diagnosis) string { return d.Check },
+		Columns: []printer.Column[diagnosis]{
+			{Name: "LEVEL", Cell: text(func(d diagnosis) string { return d.Level })},
+			{Name: "CHECK", Cell: text(func(d diagnosis) string { return d.Check })},
+			{Name: "TEXT", Cell: text(func(d diagnosis) string { return d.Text })},
+			{Name: "FIX", Cell: text(func(d diagnosis) string { return d.Fix })},
+		},
+	}
+}
