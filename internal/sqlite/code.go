@@ -1,6 +1,10 @@
 package sqlite
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
 
 // Primary result codes of SQLite (https://www.sqlite.org/rescode.html).
 const (
@@ -38,4 +42,22 @@ func fatal(err error) bool {
 		return true
 	}
 	return false
+}
+
+// explain adds what an operator can do to the errors that SQLite gives.
+func explain(err error) error {
+	switch code(err) & 0xff {
+	case codeFull:
+		return fmt.Errorf("the disk is full: free some space: %w", err)
+	case codeReadOnly, codeCantOpen, codePerm:
+		return fmt.Errorf("the database file or its folder cannot be written: check owner, mode and mount: %w", err)
+	case codeCorrupt, codeNotADB:
+		return fmt.Errorf("the file is damaged or no database: keep it, and restore a backup: %w", err)
+	case codeBusy, codeLocked:
+		return fmt.Errorf("another program holds the database: %w", err)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("the database file or its folder cannot be used: check owner and mode: %w", err)
+	}
+	return err
 }

@@ -57,12 +57,15 @@ func migrate(ctx context.Context, db *sql.DB, path string, log *slog.Logger) err
 	if err != nil {
 		return err
 	}
-	applied, err := appliedMigrations(ctx, db)
+	version, applied, err := appliedMigrations(ctx, db)
 	if err != nil {
 		return err
 	}
-	if len(applied) > len(steps) {
-		return fmt.Errorf("the file has schema version %d, this build knows only %d: run the newer kernelctl", len(applied), len(steps))
+	if version > len(steps) {
+		return fmt.Errorf("the file has schema version %d, this build knows only %d: run the newer kernelctl", version, len(steps))
+	}
+	if version != len(applied) {
+		return fmt.Errorf("the file has schema version %d, but %d schema steps were applied: restore a backup", version, len(applied))
 	}
 	for i, step := range steps {
 		if i < len(applied) {
@@ -79,24 +82,23 @@ func migrate(ctx context.Context, db *sql.DB, path string, log *slog.Logger) err
 	return nil
 }
 
-func appliedMigrations(ctx context.Context, db *sql.DB) (sums []string, err error) {
-	var version int
+func appliedMigrations(ctx context.Context, db *sql.DB) (version int, sums []string, err error) {
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil || version == 0 {
-		return nil, err
+		return 0, nil, err
 	}
 	rows, err := db.QueryContext(ctx, "SELECT sum FROM migrations ORDER BY version")
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var sum string
 		if err := rows.Scan(&sum); err != nil {
-			return nil, err
+			return 0, nil, err
 		}
 		sums = append(sums, sum)
 	}
-	return sums, rows.Err()
+	return version, sums, rows.Err()
 }
 
 func applyMigration(ctx context.Context, db *sql.DB, step migration) (err error) {
