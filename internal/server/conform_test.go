@@ -96,17 +96,17 @@ func envelope(r *http.Request, resp *http.Response, body []byte) error {
 	case status == http.StatusInternalServerError:
 		return fmt.Errorf("a failure: %s", body)
 	}
-	bearer := status == http.StatusUnauthorized && r.Header.Get(wire.HeaderSignature) == "" && r.Header.Get(wire.HeaderAgentID) == ""
-	if challenge := h.Get("WWW-Authenticate"); challenge != "" && challenge != "Bearer" || bearer && challenge == "" && isBearerRoute(r) {
+	challenge := h.Get("WWW-Authenticate")
+	if challenge != "" && challenge != "Bearer" || challenge == "" && status == http.StatusUnauthorized && tokenWouldDo(r) {
 		return fmt.Errorf("WWW-Authenticate %q", challenge)
 	}
 	return nil
 }
 
-// isBearerRoute: a token would do.
-func isBearerRoute(r *http.Request) bool {
-	return r.Method != http.MethodPost || !strings.Contains(r.URL.Path, "/v0/executions/") ||
-		strings.HasSuffix(r.URL.Path, "/cancel") || strings.HasSuffix(r.URL.Path, "/signal")
+func tokenWouldDo(r *http.Request) bool {
+	asAgent := len(r.Header.Values(wire.HeaderSignature)) > 0 || len(r.Header.Values(wire.HeaderAgentID)) > 0
+	ofExecution := strings.Contains(r.URL.Path, "/v0/executions/")
+	return !ofExecution || r.Method == http.MethodGet && !asAgent || strings.HasSuffix(r.URL.Path, "/cancel") || strings.HasSuffix(r.URL.Path, "/signal")
 }
 
 // strict decodes JSON that has no field that the shape does not have.

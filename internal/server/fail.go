@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/agentkernel/kernelctl/internal/engine"
 	"github.com/agentkernel/kernelctl/internal/kernel"
@@ -138,14 +140,24 @@ func (c *call) fail(err error) {
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
 		h.Set("Retry-After", "1")
 	}
-	if e.code == wire.CodePayloadTooLarge {
-		h.Set("Connection", "close") // the rest of the body is not read
-	}
+	c.takeIn()
 	body, err := wire.Marshal(wire.ErrorEnvelope{Code: e.code, Message: e.message, Details: e.details})
 	if err != nil { // never: texts only
 		body = []byte(`{"code":"internal_error","message":"","details":{}}`)
 	}
 	c.write(status, body)
+}
+
+// takeIn reads what is left of a request that is refused, within reason: a
+// client that looks for the answer only after it has sent everything would lose
+// it, because a connection that closes with unread data is reset.
+func (c *call) takeIn() {
+	if c.r.ContentLength == 0 || c.r.Header.Get("Expect") != "" { // whoever asks first has not sent it
+		return
+	}
+	const most, patience = 16 << 20, 5 * time.Second
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(patience)) // not every transport can
+	_, _ = io.CopyN(io.Discard, c.r.Body, most)                                   // what is wrong with it now does not matter
 }
 
 func (c *call) panicked(p any) {
