@@ -289,6 +289,23 @@ func TestKernelThatHangs(t *testing.T) {
 	})
 }
 
+// TestRedirectsAreNotFollowed: a signed request goes where it was meant to, or
+// nowhere.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s %s followed", r.Method, r.URL)
+	}))
+	defer elsewhere.Close()
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	rig := newRig(t, func(o *agent.Options) { o.BaseURL, o.HTTPClient = server.URL, nil })
+	rig.run(rig.kernel.create(`{}`), never(t))
+	if !strings.Contains(rig.log.String(), ": 307") {
+		t.Errorf("log: %s", rig.log)
+	}
+}
+
 func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

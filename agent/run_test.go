@@ -218,4 +218,7 @@ func TestGoroutineThatTheFunctionLeftBehind(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
+	if n := rig.kernel.count("POST steps"); n != 1 {
+		t.Errorf("%d submits, one of them too late", n)
+	}
 }

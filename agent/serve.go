@@ -63,6 +63,9 @@ func (r *Run) settle(ctx context.Context, out result) {
 	r.mu.Lock()
 	stop := r.stop
 	r.returned = true
+	if stop == nil {
+		r.stop = errReturned // under the same lock: no call slips in between
+	}
 	r.mu.Unlock()
 	if stop != nil {
 		r.running.Wait() // a block lets the effects under way end

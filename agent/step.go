@@ -140,8 +140,8 @@ func (e *effect) perform(ctx context.Context, in submission, fn func(context.Con
 	if d.Decision == decisionReplay {
 		return e.replayed(d)
 	}
-	if !e.run.enter() {
-		return nil, e.run.stopped()
+	if stop := e.run.enter(); stop != nil {
+		return nil, stop
 	}
 	defer e.run.running.Done()
 	result, err := e.invoke(ctx, fn)
@@ -181,14 +181,14 @@ func (e *effect) invoke(ctx context.Context, fn func(context.Context) (json.RawM
 
 // enter counts an effect in that is to be run and recorded, unless the run is
 // over for it.
-func (r *Run) enter() bool {
+func (r *Run) enter() (stop error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.returned || r.stop != nil && cancelsEffects(r.stop) {
-		return false
+	if r.stop != nil && (r.returned || cancelsEffects(r.stop)) {
+		return r.stop
 	}
 	r.running.Add(1)
-	return true
+	return nil
 }
 
 // maxErrorText bounds the text of an error that is recorded, in bytes.

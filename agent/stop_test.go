@@ -129,6 +129,27 @@ func TestApprovalGrantedAndRunAgain(t *testing.T) {
 	}
 }
 
+// TestFirstStopIsTheOneTold: what comes after it changes nothing any more.
+func TestFirstStopIsTheOneTold(t *testing.T) {
+	t.Parallel()
+	rig := newRig(t)
+	rig.kernel.rule = func(step) string { return "park" }
+	rig.run(rig.kernel.create(`{}`), func(ctx context.Context, run *agent.Run) (any, error) {
+		_, first := agent.Tool(ctx, run, "x", nil, func(context.Context) (int, error) { return 0, nil })
+		over, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		cancel()
+		if err := rig.agent.Shutdown(over); err == nil {
+			t.Error("the run under way was not noticed")
+		}
+		for _, err := range []error{first, run.Input(ctx, new(any)), context.Cause(ctx)} {
+			if !errors.Is(err, agent.ErrBlocked) || errors.Is(err, agent.ErrShutdown) {
+				t.Errorf("got %v", err)
+			}
+		}
+		return nil, nil
+	})
+}
+
 // TestBlockLeavesEffectsUnderWayAlone blocks a run while another of its effects
 // is at work: it is not cut off, and its result is recorded.
 func TestBlockLeavesEffectsUnderWayAlone(t *testing.T) {
