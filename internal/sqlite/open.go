@@ -29,14 +29,14 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("database path %q: %w", path, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(abs), 0o700); err != nil {
-		return nil, fmt.Errorf("create the database's folder: %w", err)
+		return nil, fmt.Errorf("create the database's folder: %w", explain(err))
 	}
 	db := &DB{path: abs, opts: withDefaults(opts), opened: time.Now()}
 	db.log = db.opts.Logger
 	db.lock = flock.New(abs + ".lock")
 	held, err := db.lock.TryLock()
 	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", abs+".lock", err)
+		return nil, fmt.Errorf("lock %s: %w", abs+".lock", explain(err))
 	}
 	if !held {
 		return nil, fmt.Errorf("%w: %s (stop it, or give this one another --db)", ErrLocked, abs)
