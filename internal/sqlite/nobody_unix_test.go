@@ -3,7 +3,6 @@
 package sqlite_test
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,22 +23,16 @@ func asNobody(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
 			t.Fatal(err)
 		}
 	}
-	from, err := os.Open(cmd.Path)
-	if err != nil {
+	// Not copied in here: a process that another test starts at that moment
+	// would inherit the open file, and what is open for writing cannot be run.
+	binary := filepath.Join(folder, "binary")
+	if out, err := exec.CommandContext(t.Context(), "cp", cmd.Path, binary).CombinedOutput(); err != nil {
+		t.Fatalf("copy the binary: %v: %s", err, out)
+	}
+	if err := os.Chmod(binary, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	defer from.Close()
-	to, err := os.OpenFile(filepath.Join(folder, "binary"), os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(to, from); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Close(); err != nil {
-		t.Fatal(err)
-	}
-	cmd.Path = to.Name()
+	cmd.Path = binary
 	const nobody = 65534
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	return cmd
