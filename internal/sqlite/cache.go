@@ -13,14 +13,20 @@ type cache struct {
 	limit    int
 	weight   int // executions and their steps
 	resident map[kernel.ExecutionID]*resident
-	recent   list.List // of *resident, the most recently used first
+	recent   list.List // of *resident that go on, the most recently used first
+	ended    list.List // of *resident that have ended: hardly anyone asks for them again
 }
+
+// maxEnded is how many executions that have ended stay in memory, for agents
+// that repeat their last words.
+const maxEnded = 256
 
 // resident is one execution in memory.
 type resident struct {
 	state   kernel.State
 	lease   kernel.Lease
 	weight  int
+	list    *list.List
 	element *list.Element
 	touched uint64 // the batch that changed it last
 }
@@ -28,24 +34,34 @@ type resident struct {
 func (c *cache) init(limit int) {
 	c.limit, c.resident = limit, make(map[kernel.ExecutionID]*resident)
 	c.recent.Init()
+	c.ended.Init()
 }
 
 func (c *cache) get(id kernel.ExecutionID) *resident {
 	r := c.resident[id]
 	if r != nil {
-		c.recent.MoveToFront(r.element)
+		r.list.MoveToFront(r.element)
 	}
 	return r
 }
 
 func (c *cache) put(r *resident) {
 	c.resident[r.state.ID] = r
-	r.element = c.recent.PushFront(r)
 	c.weigh(r)
 }
 
-// weigh brings the weight up to date after r changed.
+// weigh brings the weight of r, and the list it is in, up to date after it changed.
 func (c *cache) weigh(r *resident) {
+	in := &c.recent
+	if r.state.Status.Terminal() {
+		in = &c.ended
+	}
+	if r.list != in {
+		if r.list != nil {
+			r.list.Remove(r.element)
+		}
+		r.list, r.element = in, in.PushFront(r)
+	}
 	w := 1 + len(r.state.Steps)
 	c.weight += w - r.weight
 	r.weight = w
@@ -56,14 +72,22 @@ func (c *cache) drop(r *resident) {
 		return
 	}
 	delete(c.resident, r.state.ID)
-	c.recent.Remove(r.element)
+	r.list.Remove(r.element)
 	c.weight -= r.weight
 }
 
-// surplus is the least recently used execution while there is too much.
+// surplus is what is to leave next while there is too much: what has ended
+// before what goes on, the least recently used first.
 func (c *cache) surplus() *resident {
-	if c.weight <= c.limit || c.recent.Len() < 2 {
+	switch {
+	case c.ended.Len() > maxEnded:
+		return c.ended.Back().Value.(*resident)
+	case c.weight <= c.limit:
 		return nil
+	case c.ended.Len() > 1:
+		return c.ended.Back().Value.(*resident)
+	case c.recent.Len() > 1:
+		return c.recent.Back().Value.(*resident)
 	}
-	return c.recent.Back().Value.(*resident)
+	return nil
 }
