@@ -6,7 +6,6 @@ SHELL := /bin/bash
 
 GO ?= go
 GOLANGCI_LINT ?= golangci-lint
-GORELEASER ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
 
 # The race detector needs a C compiler; without one Go turns cgo off by itself,
 # and the tests run all the same.
@@ -46,15 +45,8 @@ fuzz-short: ## FUZZTIME=10s: every fuzz test for a moment
 ci: ## what CI runs
 	.ci/run
 
-release-check: ## builds for every platform, and the release configuration if there is one
-	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
-	for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
-	  echo "build $$platform"; \
-	  GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(GO) build -trimpath -o "$$out/" ./cmd/kernelctl; \
-	done
-	@for config in .goreleaser.yaml .goreleaser.yml; do \
-	  if [[ -e $$config ]]; then $(GORELEASER) check --config "$$config"; fi; \
-	done
+release-check: ## a release as goreleaser makes it, not published, and a look at what comes out
+	./scripts/release-check.sh
 
 clean: ## remove what the targets made
 	rm -rf bin dist coverage.out
