@@ -11,11 +11,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/agentkernel/kernelctl/internal/dispatch"
 	"github.com/agentkernel/kernelctl/internal/engine"
 	"github.com/agentkernel/kernelctl/internal/logging"
+	"github.com/agentkernel/kernelctl/internal/metrics"
 	"github.com/agentkernel/kernelctl/internal/server"
 	"github.com/agentkernel/kernelctl/internal/sqlite"
 	"github.com/agentkernel/kernelctl/internal/store"
@@ -72,6 +71,7 @@ type Daemon struct {
 	webhook    *dispatch.Webhook
 	timers     *timer.Timers
 	journal    *logging.Journal
+	metrics    *metrics.Metrics
 	api        *server.Server
 	listener   net.Listener
 	ready      chan struct{}
@@ -86,7 +86,7 @@ func Open(ctx context.Context, opts Options) (*Daemon, error) {
 	if opts.Grace <= 0 {
 		opts.Grace = defaultGrace
 	}
-	d := &Daemon{opts: opts, log: opts.Logger, hub: stream.NewHub(), ready: make(chan struct{})}
+	d := &Daemon{opts: opts, log: opts.Logger, hub: stream.NewHub(), metrics: metrics.New(), ready: make(chan struct{})}
 	if err := d.open(ctx); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -108,18 +108,19 @@ func (d *Daemon) open(ctx context.Context) error {
 	if d.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", d.opts.Listen); err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	if d.db, err = sqlite.Open(ctx, path, sqlite.Options{OnCommit: d.committed, Logger: d.log}); err != nil {
+	if d.db, err = sqlite.Open(ctx, path, sqlite.Options{OnCommit: d.committed, Stats: d.metrics, Logger: d.log}); err != nil {
 		return err
 	}
 	d.build()
-	return nil
+	// The gauges move with the commits from here on.
+	return d.metrics.Seed(ctx, d.db)
 }
 
 func (d *Daemon) build() {
 	o := &d.opts
 	d.engine = engine.New(d.db, engine.Options{
 		ApprovalTimeout: o.ApprovalTimeout, ExecutionTimeout: o.ExecutionTimeout, LeaseTimeout: o.LeaseTimeout,
-		MaxAttempts: o.DispatchMaxAttempts, Logger: d.log,
+		MaxAttempts: o.DispatchMaxAttempts, Ruled: d.metrics.Ruled, Decided: d.metrics.Decided, Logger: d.log,
 	})
 	d.webhook = dispatch.NewWebhook(dispatch.WebhookOptions{Timeout: o.DispatchTimeout, Allow: o.WebhookAllow})
 	d.dispatcher = dispatch.New(d.engine, d.db, d.webhook, dispatch.Options{Concurrency: o.DispatchConcurrency, Grace: o.Grace / 2, Logger: d.log})
@@ -127,7 +128,11 @@ func (d *Daemon) build() {
 	d.journal = logging.NewJournal(d.log)
 	d.api = server.New(d.engine, d.hub, server.Options{
 		Token: o.Token, Dev: o.Dev, MaxBodyBytes: o.MaxBodyBytes, Version: o.Version, Logger: d.log,
+		Metrics: d.metrics.Handler(), Observe: func(method, route string, status int, took time.Duration) {
+			d.metrics.HTTP(route, method, status, took)
+		},
 	})
+	d.metrics.Watch(metrics.Sources{QueueLength: d.db.QueueLength, Sizes: d.db.Sizes, Subscribers: d.hub.Subscribers, DroppedDeltas: d.hub.Dropped})
 }
 
 // committed fans out what was stored. It runs in the writer and must not block.
@@ -135,6 +140,7 @@ func (d *Daemon) committed(batch []store.Committed) {
 	d.dispatcher.Committed(batch)
 	d.timers.Committed(batch)
 	d.hub.Committed(batch)
+	d.metrics.Committed(batch)
 	d.journal.Committed(batch)
 }
 
@@ -167,35 +173,44 @@ func (d *Daemon) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run serves until ctx ends or a part fails, then stops everything in order.
+// Run serves until ctx ends or a part fails, then stops everything in order:
+// the store outlives all that write to it, the journal outlives the store.
 func (d *Daemon) Run(ctx context.Context) (err error) {
-	defer func() { err = errors.Join(err, d.Close()) }()
-	// The store outlives everything that writes to it.
-	storeCtx, stopStore := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopStore()
-	storeDone := make(chan error, 1)
-	go func() { storeDone <- d.db.Run(storeCtx) }()
-	go func() { _ = d.journal.Run(storeCtx) }()
-
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	var storeErr error
-	stored := make(chan struct{})
+	journal := start(ctx, d.journal.Run, nil)
+	db := start(ctx, d.db.Run, fail)
+	if err = d.provision(ctx); err == nil {
+		err = d.serve(ctx)
+	}
+	return errors.Join(err, db.stop(), journal.stop(), d.Close())
+}
+
+// part is something that runs beside the requests.
+type part struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+}
+
+// start runs a part until it is stopped, whatever becomes of ctx. failed is
+// told when it ends with an error.
+func start(ctx context.Context, run func(context.Context) error, failed context.CancelCauseFunc) *part {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p := &part{cancel: cancel, done: make(chan struct{})}
 	go func() {
-		defer close(stored)
-		if storeErr = <-storeDone; storeErr != nil {
-			fail(storeErr)
+		defer close(p.done)
+		if p.err = run(ctx); p.err != nil && failed != nil {
+			failed(p.err)
 		}
 	}()
-	if err := d.provision(ctx); err != nil {
-		stopStore()
-		<-stored
-		return errors.Join(err, storeErr)
-	}
-	err = d.serve(ctx)
-	stopStore()
-	<-stored
-	return errors.Join(err, storeErr)
+	return p
+}
+
+func (p *part) stop() error {
+	p.cancel()
+	<-p.done
+	return p.err
 }
 
 // provision loads the directory and registers the agents of the manifest.
@@ -227,23 +242,9 @@ func (d *Daemon) serve(ctx context.Context) error {
 		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
-	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopBackground()
-	var parts errgroup.Group
 	stop, failed := context.WithCancelCause(ctx)
 	defer failed(nil)
-	run := func(name string, part func(context.Context) error) {
-		parts.Go(func() error {
-			err := part(background)
-			if err != nil {
-				err = fmt.Errorf("%s: %w", name, err)
-				failed(err)
-			}
-			return err
-		})
-	}
-	run("dispatcher", d.dispatcher.Run)
-	run("timers", d.timers.Run)
+	dispatcher, timers := start(ctx, d.dispatcher.Run, failed), start(ctx, d.timers.Run, failed)
 	serving := make(chan error, 1)
 	go func() { serving <- web.Serve(d.listener) }()
 	close(d.ready)
@@ -261,8 +262,7 @@ func (d *Daemon) serve(ctx context.Context) error {
 	if shutErr := web.Shutdown(grace); shutErr != nil {
 		err = errors.Join(err, web.Close())
 	}
-	stopBackground()
-	err = errors.Join(err, parts.Wait())
+	err = errors.Join(err, dispatcher.stop(), timers.stop())
 	d.webhook.Close()
 	return err
 }

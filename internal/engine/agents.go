@@ -32,6 +32,19 @@ func (a *Agent) bundle() *policy.Bundle {
 type directory struct {
 	mu  sync.Mutex // held by those who change it
 	all atomic.Pointer[map[kernel.AgentID]*Agent]
+	// leaving is the agent whose deletion is applied and not in all yet. Only
+	// the store's writer looks, so that no execution slips in between.
+	leaving atomic.Pointer[kernel.AgentID]
+}
+
+// takesWork reports whether an execution can be created for the agent. It is
+// asked inside of a transaction.
+func (d *directory) takesWork(id kernel.AgentID) bool {
+	if leaving := d.leaving.Load(); leaving != nil && *leaving == id {
+		return false
+	}
+	_, ok := d.get(id)
+	return ok
 }
 
 func (d *directory) get(id kernel.AgentID) (*Agent, bool) {
@@ -83,7 +96,13 @@ func (e *Engine) RegisterAgent(ctx context.Context, spec store.AgentSpec) (store
 
 // DeleteAgent removes an agent.
 func (e *Engine) DeleteAgent(ctx context.Context, id kernel.AgentID) error {
-	_, err := e.changeAgent(ctx, id, func(tx store.Tx) error { return tx.DeleteAgent(id, kernel.At(time.Now())) })
+	_, err := e.changeAgent(ctx, id, func(tx store.Tx) error {
+		if err := tx.DeleteAgent(id, kernel.At(time.Now())); err != nil {
+			return err
+		}
+		e.agents.leaving.Store(&id)
+		return nil
+	})
 	if errors.Is(err, store.ErrConflict) {
 		return rejection(kernel.Conflict, "agent %q has executions that have not ended: cancel them first", id)
 	}
@@ -113,6 +132,7 @@ func (e *Engine) DeletePolicy(ctx context.Context, id kernel.AgentID) error {
 func (e *Engine) changeAgent(ctx context.Context, id kernel.AgentID, change func(store.Tx) error) (store.Agent, error) {
 	e.agents.mu.Lock()
 	defer e.agents.mu.Unlock()
+	defer e.agents.leaving.Store(nil)
 	if err := e.store.Update(ctx, change); err != nil {
 		if errors.Is(err, store.ErrNotFound) {
 			return store.Agent{}, notFound("agent %q is not registered", id)

@@ -22,6 +22,8 @@ type Options struct {
 	Logger           *slog.Logger
 	// Ruled is told how long the policy took; may be nil.
 	Ruled func(time.Duration)
+	// Decided is told of every answered submit; may be nil.
+	Decided func(kernel.StepKind, kernel.Decision)
 }
 
 // The defaults of [Options].
@@ -58,6 +60,9 @@ func New(s store.Store, opts Options) *Engine {
 	}
 	if opts.Ruled == nil {
 		opts.Ruled = func(time.Duration) {}
+	}
+	if opts.Decided == nil {
+		opts.Decided = func(kernel.StepKind, kernel.Decision) {}
 	}
 	e := &Engine{store: s, opts: opts, log: opts.Logger}
 	e.headers.init()

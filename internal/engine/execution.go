@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -15,16 +16,16 @@ type Create struct {
 	Agent    kernel.AgentID
 	Input    []byte // checked JSON
 	Labels   map[string]string
-	Deadline kernel.Instant // zero: the service's default
+	Deadline kernel.Instant // zero: by Timeout
+	Timeout  time.Duration  // from now; zero: the service's default
 	Key      string         // Idempotency-Key, "" for none
 	Request  kernel.Digest  // of the request; compared under one key
 }
 
-// Create starts an execution. created is false when the key has created it before.
+// Create starts an execution. created is false when the key has created it
+// before: what the request asks for is not looked at again then, for a deadline
+// that passed or an agent that left since does not undo the first answer.
 func (e *Engine) Create(ctx context.Context, r Create) (x store.Execution, created bool, err error) {
-	if _, ok := e.agents.get(r.Agent); !ok {
-		return x, false, notFound("agent %q is not registered", r.Agent)
-	}
 	seed := newSeed()
 	c := &kernel.CreateExecution{Agent: r.Agent, Labels: r.Labels, Input: kernel.NewBody(r.Input)}
 	var id kernel.ExecutionID
@@ -44,10 +45,17 @@ func (e *Engine) Create(ctx context.Context, r Create) (x store.Execution, creat
 			}
 		}
 		at := kernel.At(time.Now())
+		if !r.Deadline.IsZero() && r.Deadline <= at {
+			return invalid("deadline_at", "must be in the future")
+		}
+		if !e.agents.takesWork(r.Agent) {
+			return notFound("agent %q is not registered", r.Agent)
+		}
 		kernel.Stamp(c, at, seed)
 		id = kernel.ExecutionID{UUID: c.Mint.UUID()}
-		if c.Deadline = r.Deadline; c.Deadline.IsZero() && e.opts.ExecutionTimeout > 0 {
-			c.Deadline = at.Add(e.opts.ExecutionTimeout)
+		c.Deadline = r.Deadline
+		if timeout := cmp.Or(r.Timeout, e.opts.ExecutionTimeout); c.Deadline.IsZero() && timeout > 0 {
+			c.Deadline = at.Add(timeout)
 		}
 		s, l := &kernel.State{ID: id}, &kernel.Lease{}
 		if _, refusal, err = apply(tx, s, l, c); err != nil || refusal != nil {
@@ -60,8 +68,6 @@ func (e *Engine) Create(ctx context.Context, r Create) (x store.Execution, creat
 		return tx.PutCreateKey(r.Key, r.Request, s)
 	})
 	switch {
-	case errors.Is(err, store.ErrNotFound): // deleted since we looked
-		return x, false, notFound("agent %q is not registered", r.Agent)
 	case err != nil:
 		return x, false, err
 	case refusal != nil:

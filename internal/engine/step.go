@@ -70,6 +70,7 @@ func (e *Engine) Submit(ctx context.Context, r Submit) (kernel.Answer, error) {
 	if err != nil {
 		return answer, err
 	}
+	e.opts.Decided(c.Kind, answer.Decision)
 	return answer, e.body(ctx, &answer)
 }
 

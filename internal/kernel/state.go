@@ -74,6 +74,14 @@ type Block struct {
 	TimeoutAt Instant // zero: waits for ever (signals only)
 }
 
+// Waits is what the block waits for; zero when there is no block.
+func (b *Block) Waits() BlockReason {
+	if b == nil {
+		return 0
+	}
+	return b.Reason
+}
+
 // Park is a step that waits for a rate limit slot.
 type Park struct {
 	Step    StepID

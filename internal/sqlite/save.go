@@ -22,6 +22,7 @@ func (t *tx) Save(s *kernel.State, l *kernel.Lease, c kernel.Command, p *kernel.
 		delete(t.kept, s.ID) // of a creation that was rolled back
 	}
 	var records []kernel.Record
+	status, waits := r.state.Status, r.state.Block.Waits()
 	if len(p.Events) > 0 {
 		t.touch(r)
 		var err error
@@ -44,7 +45,9 @@ func (t *tx) Save(s *kernel.State, l *kernel.Lease, c kernel.Command, p *kernel.
 		}
 	}
 	if len(records) > 0 || moved {
-		t.pending = append(t.pending, committed(r, records, c))
+		done := committed(r, records, c)
+		done.Before, done.WaitedFor = status, waits
+		t.pending = append(t.pending, done)
 	}
 	return nil
 }

@@ -127,7 +127,9 @@ type Committed struct {
 	Execution kernel.ExecutionID
 	No        int64
 	Agent     kernel.AgentID
-	Status    kernel.Status
+	Before    kernel.Status      // zero: the operation created it
+	WaitedFor kernel.BlockReason // what it was blocked on before; zero: nothing
+	Status    kernel.Status      // afterwards
 	Records   []kernel.Record
 	Dispatch  kernel.Dispatch // the dispatch afterwards
 	ExpiresAt kernel.Instant  // of its lease, when it is in flight
