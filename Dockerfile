@@ -13,6 +13,7 @@ WORKDIR /data
 VOLUME /data
 EXPOSE 8080
 # Every interface, as a container must; serve refuses to start without a token.
-ENV SERVICE_LISTEN=0.0.0.0:8080 SERVICE_DB=/data/kernel.db
+# HOME is for the command line, which looks for its settings there.
+ENV SERVICE_LISTEN=0.0.0.0:8080 SERVICE_DB=/data/kernel.db HOME=/home/nonroot
 ENTRYPOINT ["/usr/bin/kernelctl"]
 CMD ["serve"]
