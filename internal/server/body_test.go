@@ -136,7 +136,7 @@ func TestBodyLimit(t *testing.T) {
 	t.Parallel()
 	const small = 1000
 	chunked := func(r *http.Request, _ string) { r.ContentLength, r.Body = -1, io.NopCloser(r.Body) }
-	known := daemontest.Header("", "")
+	known := func(*http.Request, string) {}
 	tests := []struct {
 		name   string
 		limit  int64 // 0: the default

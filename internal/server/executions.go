@@ -40,7 +40,6 @@ func (c *call) createExecution() error {
 		return err
 	}
 	o.require("agent_id", agent != "")
-	o.inFuture("deadline_at", req.Deadline)
 	const mostSeconds = int64(100 * 365 * 24 * time.Hour / time.Second)
 	switch {
 	case seconds == nil:
@@ -49,7 +48,7 @@ func (c *call) createExecution() error {
 	case *seconds < 1 || *seconds > mostSeconds:
 		o.bad.add("timeout_seconds", "must be at least 1, and at most a hundred years")
 	default:
-		req.Deadline = kernel.At(time.Now().Add(time.Duration(*seconds) * time.Second))
+		req.Timeout = time.Duration(*seconds) * time.Second
 	}
 	var keyErr error
 	if req.Key, keyErr = c.idempotencyKey(); keyErr != nil {
@@ -111,6 +110,9 @@ func (c *call) listExecutions() error {
 		if q.Before, ok = parseCursor(cursor); !ok {
 			bad.add("cursor", "is not one that this list returned as next_cursor")
 		}
+	}
+	if len(params["label"]) > wire.MaxLabels {
+		bad.addf("label", "can be given at most %d times: no execution has more", wire.MaxLabels)
 	}
 	for _, label := range params["label"] {
 		key, value, ok := strings.Cut(label, ":")

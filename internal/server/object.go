@@ -1,9 +1,9 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"github.com/agentkernel/kernelctl/internal/canonjson"
@@ -83,7 +83,11 @@ func (o *object) time(name string, value []byte, to *kernel.Instant) bool {
 	}
 	s, ok := canonjson.String(value)
 	var at wire.Time
-	if !ok || at.UnmarshalText([]byte(s)) != nil {
+	if ok = ok && at.UnmarshalText([]byte(s)) == nil; ok {
+		_, err := at.MarshalText() // in UTC it may lie in the year 10000
+		ok = err == nil
+	}
+	if !ok {
 		o.bad.add(name, "must be an RFC 3339 timestamp, such as 2026-01-31T12:00:00Z")
 		return true
 	}
@@ -145,20 +149,17 @@ func (o *object) said(name string) bool {
 	return false
 }
 
-// inFuture complains of moments that are over.
-func (o *object) inFuture(name string, at kernel.Instant) {
-	if !at.IsZero() && at <= kernel.At(time.Now()) {
-		o.bad.add(name, "must be in the future")
-	}
-}
-
-// query reads an integer parameter of the URL.
+// queryInt reads an integer parameter of the URL. One above most counts as
+// most, however many digits it has.
 func (c *call) queryInt(name string, otherwise, least, most int64) (int64, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" && !c.r.URL.Query().Has(name) {
 		return otherwise, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
+	if errors.Is(err, strconv.ErrRange) && n > 0 {
+		err = nil
+	}
 	if err != nil || n < least {
 		return 0, invalid(name, fmt.Sprintf("must be an integer of at least %d", least))
 	}
