@@ -417,6 +417,9 @@ func (a *audit) dispatch(w *world) {
 	if s.Park != nil && (s.Status != kernel.StatusRunning || s.Steps[s.Park.Step] != nil) {
 		w.t.Fatalf("parked while %s, step %+v", s.Status, s.Steps[s.Park.Step])
 	}
+	if l.Memory != nil && l.Status.Waiting() {
+		w.t.Fatalf("a dispatch that is %s remembers submits", l.Status)
+	}
 	moving := l.Status.Waiting() || l.Live()
 	if held := s.Status.Terminal() || s.Block != nil || s.Park != nil; held == moving {
 		w.t.Fatalf("a %s execution (block %+v, park %+v) has a dispatch that is %s", s.Status, s.Block, s.Park, l.Status)

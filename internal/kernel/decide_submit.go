@@ -153,8 +153,8 @@ func (p *planner) limit(c *SubmitStep, ref StepRef, next Instant) {
 func (p *planner) rule(c *SubmitStep, ref StepRef) {
 	r := &c.Ruling
 	action, reason := r.Action, r.Reason
-	if r.Budget != nil && p.s.Tokens >= r.Budget.MaxTokens && action != Deny {
-		action, reason = r.Budget.OnExceed, ReasonBudget
+	if b := r.Budget; b != nil && p.s.Tokens >= b.MaxTokens && (action != Deny || b.OnExceed == Deny) { // using more allows no more
+		action, reason = b.OnExceed, ReasonBudget
 	}
 	switch action {
 	case Allow:

@@ -52,7 +52,10 @@ func (m *machine) pick(t *rapid.T) *world {
 func (m *machine) create(t *rapid.T) {
 	w := m.w
 	c := &kernel.CreateExecution{Meta: w.meta(), Agent: "mailer", Input: kernel.NewBody([]byte(`{}`))}
-	if rapid.Bool().Draw(t, "labels") {
+	switch rapid.IntRange(0, 2).Draw(t, "labels") {
+	case 1:
+		c.Labels = map[string]string{}
+	case 2:
 		c.Labels = map[string]string{"k": "v"}
 	}
 	if rapid.Bool().Draw(t, "deadline") {
