@@ -1,8 +1,7 @@
 package dispatch
 
 import (
-	"container/heap"
-
+	"github.com/agentkernel/kernelctl/internal/heap"
 	"github.com/agentkernel/kernelctl/internal/kernel"
 	"github.com/agentkernel/kernelctl/internal/store"
 )
@@ -14,7 +13,7 @@ type queue struct {
 	places   int // deliveries that may be under way
 	limit    int // dispatches kept in memory
 	known    map[kernel.DispatchID]struct{}
-	later    laterHeap
+	later    *heap.Heap[store.DueDispatch] // not due yet
 	lines    map[kernel.AgentID]*line
 	turn     []kernel.AgentID // agents with a line, in order of their turn
 	busy     int
@@ -28,7 +27,10 @@ type line struct {
 }
 
 func newQueue(places, limit int) *queue {
-	return &queue{places: places, limit: limit, known: make(map[kernel.DispatchID]struct{}), lines: make(map[kernel.AgentID]*line)}
+	return &queue{
+		places: places, limit: limit, known: make(map[kernel.DispatchID]struct{}), lines: make(map[kernel.AgentID]*line),
+		later: heap.New(func(a, b store.DueDispatch) bool { return a.NotBefore < b.NotBefore }),
+	}
 }
 
 // add takes a dispatch, unless it is known already or there is no room.
@@ -42,7 +44,7 @@ func (q *queue) add(d store.DueDispatch, now kernel.Instant) {
 	}
 	q.known[d.Dispatch] = struct{}{}
 	if d.NotBefore > now {
-		heap.Push(&q.later, d)
+		q.later.Push(d)
 		return
 	}
 	q.enqueue(d)
@@ -63,8 +65,8 @@ func (q *queue) enqueue(d store.DueDispatch) {
 // next takes the dispatch whose turn it is, if there is a free place for it.
 // The caller says done when its delivery has ended.
 func (q *queue) next(now kernel.Instant) (d store.DueDispatch, ok bool) {
-	for len(q.later) > 0 && q.later[0].NotBefore <= now {
-		q.enqueue(heap.Pop(&q.later).(store.DueDispatch))
+	for q.later.Len() > 0 && q.later.Top().NotBefore <= now {
+		q.enqueue(q.later.Pop())
 	}
 	if q.busy >= q.places {
 		return d, false
@@ -101,24 +103,11 @@ func (q *queue) done(agent kernel.AgentID) {
 
 // wake is when the next dispatch that is not due yet falls due; zero: none.
 func (q *queue) wake() kernel.Instant {
-	if len(q.later) == 0 {
+	if q.later.Len() == 0 {
 		return 0
 	}
-	return q.later[0].NotBefore
+	return q.later.Top().NotBefore
 }
 
 // starved reports whether there is room again for what was not taken.
 func (q *queue) starved() bool { return q.overflow && len(q.known) < q.limit/2 }
-
-type laterHeap []store.DueDispatch
-
-func (h laterHeap) Len() int           { return len(h) }
-func (h laterHeap) Less(i, j int) bool { return h[i].NotBefore < h[j].NotBefore }
-func (h laterHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *laterHeap) Push(x any)        { *h = append(*h, x.(store.DueDispatch)) }
-func (h *laterHeap) Pop() any {
-	old := *h
-	d := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return d
-}

@@ -14,9 +14,9 @@ func BucketName(scope kernel.LimitScope, no int64, agent kernel.AgentID, rule st
 		return "agent/" + string(agent) + "/" + rule
 	case kernel.PerService:
 		return "global/" + rule
-	default: // the narrowest scope is the default one
-		return ExecutionBuckets(no) + rule
+	case kernel.PerExecution:
 	}
+	return ExecutionBuckets(no) + rule // the narrowest scope, for an unknown one, too
 }
 
 // ExecutionBuckets is what the names of all buckets of one execution begin with.

@@ -1,8 +1,7 @@
 package timer
 
 import (
-	"container/heap"
-
+	"github.com/agentkernel/kernelctl/internal/heap"
 	"github.com/agentkernel/kernelctl/internal/kernel"
 )
 
@@ -10,7 +9,7 @@ import (
 // lease: an end that comes is looked up again, so a heartbeat costs nothing here.
 type leases struct {
 	ends map[kernel.ExecutionID]kernel.Instant
-	heap leaseHeap
+	heap *heap.Heap[leaseEnd]
 }
 
 type leaseEnd struct {
@@ -18,7 +17,12 @@ type leaseEnd struct {
 	id kernel.ExecutionID
 }
 
-func newLeases() *leases { return &leases{ends: make(map[kernel.ExecutionID]kernel.Instant)} }
+func newLeases() *leases {
+	return &leases{
+		ends: make(map[kernel.ExecutionID]kernel.Instant),
+		heap: heap.New(func(a, b leaseEnd) bool { return a.at < b.at }),
+	}
+}
 
 // set notes when the lease of id ends as far as is known.
 func (l *leases) set(id kernel.ExecutionID, at kernel.Instant) {
@@ -26,7 +30,7 @@ func (l *leases) set(id kernel.ExecutionID, at kernel.Instant) {
 		return // it is looked at before that anyway
 	}
 	l.ends[id] = at
-	heap.Push(&l.heap, leaseEnd{at, id})
+	l.heap.Push(leaseEnd{at, id})
 }
 
 // clear forgets id: nothing of it is in flight.
@@ -35,16 +39,16 @@ func (l *leases) clear(id kernel.ExecutionID) { delete(l.ends, id) }
 // due takes those whose end has come, up to limit.
 func (l *leases) due(now kernel.Instant, limit int) []kernel.ExecutionID {
 	var due []kernel.ExecutionID
-	for len(l.heap) > 0 && len(due) < limit {
-		top := l.heap[0]
+	for l.heap.Len() > 0 && len(due) < limit {
+		top := l.heap.Top()
 		if known, ok := l.ends[top.id]; !ok || known != top.at { // renewed or over
-			heap.Pop(&l.heap)
+			l.heap.Pop()
 			continue
 		}
 		if top.at > now {
 			break
 		}
-		heap.Pop(&l.heap)
+		l.heap.Pop()
 		delete(l.ends, top.id)
 		due = append(due, top.id)
 	}
@@ -53,25 +57,12 @@ func (l *leases) due(now kernel.Instant, limit int) []kernel.ExecutionID {
 
 // next is the earliest end; zero: none.
 func (l *leases) next() kernel.Instant {
-	for len(l.heap) > 0 {
-		top := l.heap[0]
+	for l.heap.Len() > 0 {
+		top := l.heap.Top()
 		if known, ok := l.ends[top.id]; ok && known == top.at {
 			return top.at
 		}
-		heap.Pop(&l.heap)
+		l.heap.Pop()
 	}
 	return 0
-}
-
-type leaseHeap []leaseEnd
-
-func (h leaseHeap) Len() int           { return len(h) }
-func (h leaseHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h leaseHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *leaseHeap) Push(x any)        { *h = append(*h, x.(leaseEnd)) }
-func (h *leaseHeap) Pop() any {
-	old := *h
-	e := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return e
 }

@@ -45,7 +45,7 @@ func TestFind(t *testing.T) {
 
 func FuzzFind(f *testing.F) {
 	f.Add([]byte(`{"usage":{"input_tokens":1}}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	f.Fuzz(func(_ *testing.T, b []byte) {
 		v, _ := json.Marshal(string(b))
 		_ = usage.Find(v)
 	})
