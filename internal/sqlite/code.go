@@ -8,17 +8,18 @@ import (
 
 // Primary result codes of SQLite (https://www.sqlite.org/rescode.html).
 const (
-	codeError    = 1
-	codePerm     = 3
-	codeBusy     = 5
-	codeLocked   = 6
-	codeNoMem    = 7
-	codeReadOnly = 8
-	codeIOErr    = 10
-	codeCorrupt  = 11
-	codeFull     = 13
-	codeCantOpen = 14
-	codeNotADB   = 26
+	codeError      = 1
+	codePerm       = 3
+	codeBusy       = 5
+	codeLocked     = 6
+	codeNoMem      = 7
+	codeReadOnly   = 8
+	codeIOErr      = 10
+	codeCorrupt    = 11
+	codeFull       = 13
+	codeCantOpen   = 14
+	codeConstraint = 19
+	codeNotADB     = 26
 )
 
 // code is the result code behind err; 0 when it is not SQLite's.

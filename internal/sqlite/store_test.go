@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -23,6 +24,13 @@ var driver = storetest.Driver{
 	},
 	Copy: copyOpen,
 	Rows: sqlite.Rows,
+	Verify: func(ctx context.Context, folder string) error {
+		report, err := sqlite.Verify(ctx, filepath.Join(folder, "kernel.db"), sqlite.VerifyOptions{})
+		if err == nil && !report.OK() {
+			err = fmt.Errorf("%d problems: %v", report.Found, report.Problems)
+		}
+		return err
+	},
 }
 
 // copyOpen copies the files of an open database, as a kill would leave them:

@@ -70,6 +70,7 @@ func Run(t *testing.T, d Driver) {
 		test func(*testing.T, Driver)
 	}{
 		{"Executions", testExecutions},
+		{"Life", testLife},
 		{"GatedWait", testGatedWait},
 		{"Histories", testHistories},
 	} {

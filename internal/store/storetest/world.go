@@ -46,12 +46,19 @@ type world struct {
 // newWorld opens a new store below base with one agent, and runs it.
 func newWorld(t TB, d Driver, base string, opts Options) *world {
 	t.Helper()
+	w := newWorldIn(t, d, subfolder(t, base, 1), opts)
+	w.base, w.count = base, 1
+	return w
+}
+
+// newWorldIn is newWorld in the folder itself, which is the only one.
+func newWorldIn(t TB, d Driver, folder string, opts Options) *world {
+	t.Helper()
 	w := &world{
-		t: t, d: d, opts: opts, base: base, now: kernel.At(time.Now()),
+		t: t, d: d, opts: opts, folder: folder, now: kernel.At(time.Now()),
 		bodies: map[int64][]byte{}, buckets: map[string]*kernel.Bucket{}, agents: map[kernel.AgentID]*store.Agent{},
 	}
 	w.began = w.now
-	w.folder = w.newFolder()
 	w.open()
 	w.putAgent("mailer")
 	return w
