@@ -108,8 +108,11 @@ func (c *call) putPolicy() error {
 	var bundle string
 	given := false
 	if err := o.each(func(name string, v []byte) bool {
-		given = given || v != nil
-		return name == "bundle" && o.text(name, v, &bundle)
+		if name != "bundle" {
+			return false
+		}
+		given = v != nil
+		return o.text(name, v, &bundle)
 	}); err != nil {
 		return err
 	}
@@ -322,13 +325,6 @@ func (o *object) caseProblems(err error) {
 		return
 	}
 	for _, p := range bad.Problems {
-		o.bad.add("cases"+caseField(p.Field), p.Problem)
+		o.bad.add(p.Field, p.Problem)
 	}
-}
-
-func caseField(field string) string {
-	if field == "" || strings.HasPrefix(field, "[") {
-		return field
-	}
-	return "." + field
 }
