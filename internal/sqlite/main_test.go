@@ -15,7 +15,8 @@ import (
 const childVar = "SQLITE_TEST_CHILD"
 
 var children = map[string]func(args []string) error{
-	"open": childOpen,
+	"open":   childOpen,
+	"backup": childBackup,
 }
 
 func TestMain(m *testing.M) {

@@ -99,6 +99,9 @@ func (v *verifier) run(ctx context.Context, path string) error {
 		return err
 	}
 	defer func() { _ = db.Close() }() // only read
+	if err := checkSchema(ctx, db); err != nil {
+		return err
+	}
 	stored, err := db.Conn(ctx)
 	if err != nil {
 		return err
@@ -107,7 +110,7 @@ func (v *verifier) run(ctx context.Context, path string) error {
 	if _, err := stored.ExecContext(ctx, "BEGIN"); err != nil { // one snapshot
 		return err
 	}
-	err = v.integrity(ctx, stored)
+	err = integrity(ctx, stored, func(text string) { v.problem(Problem{Table: "file", What: text}) })
 	if err == nil {
 		err = v.withRebuild(ctx, stored)
 	}
@@ -123,24 +126,6 @@ func (v *verifier) problem(p Problem) {
 	if len(v.report.Problems) < v.opts.Problems {
 		v.report.Problems = append(v.report.Problems, p)
 	}
-}
-
-// integrity is SQLite's own view of the file: pages, indexes, types.
-func (v *verifier) integrity(ctx context.Context, c *sql.Conn) error {
-	rows, err := c.QueryContext(ctx, "PRAGMA integrity_check")
-	if err != nil {
-		return err
-	}
-	return each(rows, func(row scanner) error {
-		var text string
-		if err := row.Scan(&text); err != nil {
-			return err
-		}
-		if text != "ok" {
-			v.problem(Problem{Table: "file", What: text})
-		}
-		return nil
-	})
 }
 
 // withRebuild makes the database that projections are rebuilt in, and compares.
@@ -188,17 +173,14 @@ func openForInspection(ctx context.Context, path string) (*sql.DB, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	if err := checkReadable(ctx, db); err != nil {
+	if err := checkOurs(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
 
-// checkReadable refuses a file that is not ours, or that another build wrote.
-func checkReadable(ctx context.Context, db *sql.DB) error {
-	if err := checkOurs(ctx, db); err != nil {
-		return err
-	}
+// checkSchema refuses a file whose rows another build understands.
+func checkSchema(ctx context.Context, db *sql.DB) error {
 	steps, err := loadMigrations()
 	if err != nil {
 		return err
