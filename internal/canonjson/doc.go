@@ -1,10 +1,10 @@
 // Package canonjson reads JSON strictly and writes it in one canonical form.
 //
-// Strict (decisions §1): RFC 8259, and beyond it no invalid UTF-8, no duplicate
+// Strict: RFC 8259, and beyond it no invalid UTF-8, no duplicate
 // member names, no unpaired surrogate escapes and at most [MaxDepth] levels, so
 // that two readers of one body can never see two different values.
 //
-// Canonical (decisions §4): object members sorted by the UTF-16 code units of
+// Canonical: object members sorted by the UTF-16 code units of
 // their names, no white space, strings escaped as RFC 8785 does. Unlike RFC
 // 8785, numbers stay digit for digit as sent: nothing is rounded.
 //

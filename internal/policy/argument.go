@@ -40,7 +40,7 @@ func (a *arguments) slot(i int) *argument {
 
 // content is what an argument that was found is compared by: the content of a
 // string, the JSON text of a number, boolean or null, the canonical JSON of
-// anything else (decisions §5).
+// anything else.
 func (a *argument) content() []byte {
 	if a.text != nil {
 		return a.text

@@ -39,7 +39,7 @@ type Result struct {
 	Failure    string `json:"failure,omitempty"` // "<got>, want <expected>"
 }
 
-// Report is the outcome of all cases (decisions §5).
+// Report is the outcome of all cases.
 type Report struct {
 	Results          []Result `json:"results"`
 	Total            int      `json:"total"`

@@ -11,7 +11,7 @@ import (
 	"github.com/agentkernel/kernelctl/internal/kernel"
 )
 
-// The bounds of a bundle (decisions §5).
+// The bounds of a bundle.
 const (
 	MaxSize    = 256 << 10 // bytes of text
 	MaxRules   = 1000
@@ -19,13 +19,13 @@ const (
 	maxAgentID = 128 // characters
 )
 
-// The reasons of a denial that no rule gave one for (decisions §4).
+// The reasons of a denial that no rule gave one for.
 const (
 	reasonDenied  = "policy_denied"
 	reasonDefault = "no rule allows this"
 )
 
-// reservedIDs are the rule ids that say that no rule ruled (decisions §5). A
+// reservedIDs are the rule ids that say that no rule ruled. A
 // rule of such a name would make the record ambiguous.
 var reservedIDs = []string{kernel.RuleDefault, kernel.RuleLocal, kernel.RulePermissive, kernel.RuleIndeterminateRetry}
 

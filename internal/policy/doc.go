@@ -1,4 +1,4 @@
-// Package policy holds the policy bundle (decisions §5): its grammar, the
+// Package policy holds the policy bundle: its grammar, the
 // compiler, the matcher and the case runner.
 //
 // [Compile] turns the YAML text of a bundle into a [Bundle] or lists every

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// glob is a compiled pattern (decisions §5): * matches any run of characters, ?
+// glob is a compiled pattern: * matches any run of characters, ?
 // one character, both also '/'; [a-z] is one character of a class, [!a-z] and
 // [^a-z] one outside it; a backslash makes the next special character plain.
 type glob struct {

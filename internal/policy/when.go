@@ -85,7 +85,7 @@ func (c *compiler) agents(r *rule, f fields) {
 	r.agents = []string{id}
 }
 
-// agentID refuses what cannot be the id of an agent (decisions §1), such as a
+// agentID refuses what cannot be the id of an agent, such as a
 // pattern: the rule would silently never match.
 func (c *compiler) agentID(n *yaml.Node, field, id string) string {
 	alien := strings.IndexFunc(id, func(r rune) bool {
