@@ -96,7 +96,7 @@ func (s *session) deleteAgent(ctx context.Context) error {
 		return err
 	}
 	if live > 0 {
-		return liveConflict(a.ID, fmt.Sprintf("%d of its executions have not ended", live), nil)
+		return liveConflict(a.ID, counted(live, "execution")+" of it not ended", nil)
 	}
 	if err := s.confirm(ctx, fmt.Sprintf("Delete agent %s? It has no live execution.", a.ID)); err != nil {
 		return err

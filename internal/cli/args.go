@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -42,4 +44,24 @@ func oneOf[T ~string](flag, value string, choices []T, more ...string) error {
 		e.Try("rerun with --%s %s", flag, near)
 	}
 	return e
+}
+
+// usageArgs makes wrong arguments of a command of another package what they are
+// here: an error of usage.
+func usageArgs(c *cobra.Command) {
+	check := c.Args
+	if check == nil {
+		return
+	}
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		err := check(cmd, args)
+		if err == nil || errors.As(err, new(*exit.Error)) {
+			return err
+		}
+		e := exit.Usagef("%s: %v", cmd.CommandPath(), err).Try("%s --help", cmd.CommandPath())
+		if len(args) > 0 && strings.HasPrefix(err.Error(), "unknown command") {
+			e.What = fmt.Sprintf("%s takes no argument, got %q", cmd.CommandPath(), args[0])
+		}
+		return e
+	}
 }

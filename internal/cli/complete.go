@@ -103,7 +103,7 @@ func (s *session) context() context.Context {
 	if ctx := s.cmd.Context(); ctx != nil {
 		return ctx
 	}
-	return context.Background() // cobra completes without one
+	return s.cmd.Root().Context() // cobra gives none to a command that it completes
 }
 
 // cached is a file of words.

@@ -266,7 +266,7 @@ func (d *doctor) report() error {
 	if len(failed) == 0 {
 		return nil
 	}
-	return &exit.Error{Code: exit.CheckFailed, What: fmt.Sprintf("%d checks failed", len(failed)), Why: strings.Join(failed, ", ")}
+	return &exit.Error{Code: exit.CheckFailed, What: counted(len(failed), "check") + " failed", Why: strings.Join(failed, ", ")}
 }
 
 func (d *doctor) print(p *printer.Printer) error {

@@ -84,7 +84,7 @@ func readSections(r *archive.Reader, want func(string) bool) (sections []*archiv
 				return sections, nil
 			}
 			return sections, &exit.Error{
-				Code: exit.CheckFailed, What: fmt.Sprintf("the file is damaged: %d problems", len(problems)), Why: problems[0],
+				Code: exit.CheckFailed, What: "the file is damaged: " + counted(len(problems), "problem"), Why: problems[0],
 				Details: map[string]any{"problems": problems},
 			}
 		case errors.As(err, &p):
@@ -107,9 +107,9 @@ func (s *session) viewSections(ctx context.Context, sections []*archive.Section)
 	switch {
 	case len(sections) == 0 && len(s.args) == 2:
 		return &exit.Error{Code: exit.NotFound, What: fmt.Sprintf("no execution %s in %s", s.args[1], s.args[0]), Next: "kernelctl executions view " + s.args[0]}
-	case len(sections) == 1:
+	case len(sections) == 1 && !p.IDsOnly:
 		return s.viewOne(ctx, p, sections[0])
-	case len(s.args) == 2:
+	case len(s.args) == 2 && len(sections) > 1:
 		found := make([]idMatch, len(sections))
 		for i, sec := range sections {
 			found[i] = idMatch{sec.Execution.ID, sec.Execution.AgentID + " " + string(sec.Execution.Status)}

@@ -129,7 +129,7 @@ func (s *session) waitOne(ctx context.Context, arg string, target waitFor, exitO
 	case end.Status == wire.ExecutionCompleted && target == forBlocked:
 		return end, &exit.Error{Code: exit.Conflict, What: fmt.Sprintf("execution %s completed without being blocked", s.short(end.ID))}
 	}
-	return end, s.outcome(end)
+	return end, s.endError(end)
 }
 
 // awaitOutcome waits silently until an execution has ended.

@@ -97,6 +97,15 @@ func statusAfter(t wire.EventType) wire.ExecutionStatus {
 
 // outcome says how an execution ended, and gives the exit code of it.
 func (s *session) outcome(x wire.Execution) error {
+	if x.Status == wire.ExecutionCompleted {
+		s.io.Notef("execution %s completed after %s", s.short(x.ID), printer.Duration(x.UpdatedAt.Sub(x.CreatedAt.Time)))
+	}
+	return s.endError(x)
+}
+
+// endError is the exit code of how an execution ended; nil when it is well, or
+// not over.
+func (s *session) endError(x wire.Execution) error {
 	short := s.short(x.ID)
 	switch x.Status {
 	case wire.ExecutionFailed:
@@ -109,9 +118,7 @@ func (s *session) outcome(x wire.Execution) error {
 			Code: exit.ExecutionCancelled, What: "execution " + short + " was cancelled", Why: x.FailureReason,
 			Next: "kernelctl why " + printer.ShortID(x.ID), Details: map[string]string{"execution_id": x.ID},
 		}
-	case wire.ExecutionCompleted:
-		s.io.Notef("execution %s completed after %s", short, printer.Duration(x.UpdatedAt.Sub(x.CreatedAt.Time)))
-	case wire.ExecutionPending, wire.ExecutionRunning, wire.ExecutionBlocked:
+	case wire.ExecutionCompleted, wire.ExecutionPending, wire.ExecutionRunning, wire.ExecutionBlocked:
 	}
 	return nil
 }

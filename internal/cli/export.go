@@ -79,7 +79,7 @@ func (s *session) export(ctx context.Context, fl exportFlags) (err error) {
 	} else {
 		err = e.all(ctx, filters, fl.limit)
 	}
-	s.io.Notef("%d executions, %d events", e.executions, e.events)
+	s.io.Notef("%s, %s", counted(e.executions, "execution"), counted(e.events, "event"))
 	if err != nil && len(ids) == 0 && e.cursor != "" {
 		x := explain(err)
 		x.Next = "go on with --since-cursor " + e.cursor

@@ -245,7 +245,7 @@ func (s *session) printReport(agent string, report wire.PolicyTestReport, probe 
 	p := s.printer()
 	switch {
 	case p.Format.Kind == printer.JUnit:
-		if err := writeJUnit(s.out, "policies test "+agent, reportCases(report)); err != nil {
+		if err := writeJUnit(s.out, strings.TrimSpace("policies test "+agent), reportCases(report)); err != nil {
 			return err
 		}
 	case p.Format.ForPerson():
@@ -300,7 +300,7 @@ func resultView(probe bool) printer.View[numbered] {
 				if r.Pass {
 					return printer.Cell{Text: "ok", Style: printer.Good}
 				}
-				return printer.Cell{Text: "MISMATCH", Short: "MISMATCH: " + r.Failure, Style: printer.Bad}
+				return printer.Cell{Text: "MISMATCH: " + r.Failure, Style: printer.Bad}
 			}},
 		},
 	}

@@ -90,10 +90,10 @@ func (s *session) printFindings(found []finding) error {
 		return err
 	}
 	if len(found) > 0 {
-		return &exit.Error{Code: exit.CheckFailed, What: fmt.Sprintf("%d problems in %d files", len(found), filesOf(found))}
+		return &exit.Error{Code: exit.CheckFailed, What: counted(len(found), "problem") + " in " + counted(filesOf(found), "file")}
 	}
 	if p.Format.ForPerson() {
-		s.io.Notef("%d files checked, no problem", len(s.args))
+		s.io.Notef("%s checked, no problem", counted(len(s.args), "file"))
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func lintCases(files []string, found []finding) []junitCase {
 			}
 		}
 		if len(lines) > 0 {
-			c.Failure = &junitFailure{Message: fmt.Sprintf("%d problems", len(lines)), Text: strings.Join(lines, "\n")}
+			c.Failure = &junitFailure{Message: counted(len(lines), "problem"), Text: strings.Join(lines, "\n")}
 		}
 		cases = append(cases, c)
 	}

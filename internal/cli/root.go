@@ -65,6 +65,7 @@ func newRoot(f *factory, more []func(*Host) *cobra.Command) *cobra.Command {
 		if old, _, err := root.Find([]string{c.Name()}); err == nil && old != root {
 			root.RemoveCommand(old) // the richer one of another package takes its place
 		}
+		walk(c, usageArgs)
 		root.AddCommand(c)
 	}
 	root.SetHelpCommand(newHelp(f))

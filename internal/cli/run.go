@@ -36,6 +36,27 @@ type Options struct {
 // code. It handles SIGINT and SIGTERM: the first cancels the command's context,
 // the second ends the process.
 func Run(ctx context.Context, args []string, stdio Stdio, o Options) int {
+	ctx, stop := withSignals(ctx)
+	defer stop()
+	f, root := build(stdio, o)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if cause := context.Cause(ctx); err != nil && cause != nil && ctx.Err() != nil {
+		err = interruption(err, cause)
+	}
+	if err == nil {
+		return int(exit.OK)
+	}
+	return int(f.report(err, wantsJSON(args)))
+}
+
+// Tree is the whole tree of commands, for tests and for what is made of it.
+func Tree(stdio Stdio, o Options) *cobra.Command {
+	_, root := build(stdio, o)
+	return root
+}
+
+func build(stdio Stdio, o Options) (*factory, *cobra.Command) {
 	if o.LookupEnv == nil {
 		o.LookupEnv = os.LookupEnv
 	}
@@ -45,9 +66,6 @@ func Run(ctx context.Context, args []string, stdio Stdio, o Options) int {
 	if o.Version == (version.Info{}) {
 		o.Version = version.Get()
 	}
-	ctx, stop := withSignals(ctx)
-	defer stop()
-
 	f := &factory{
 		io:      iostreams.New(stdio.In, stdio.Out, stdio.Err, o.LookupEnv),
 		env:     o.LookupEnv,
@@ -55,18 +73,10 @@ func Run(ctx context.Context, args []string, stdio Stdio, o Options) int {
 		now:     o.Now,
 	}
 	root := newRoot(f, o.Commands)
-	root.SetArgs(args)
 	root.SetIn(f.io.In)
 	root.SetOut(f.io.Out)
 	root.SetErr(f.io.Err)
-	err := root.ExecuteContext(ctx)
-	if cause := context.Cause(ctx); err != nil && cause != nil && ctx.Err() != nil {
-		err = interruption(err, cause)
-	}
-	if err == nil {
-		return int(exit.OK)
-	}
-	return int(f.report(err, wantsJSON(args)))
+	return f, root
 }
 
 // signalError is the cause of a context that a signal cancelled.
