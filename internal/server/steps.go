@@ -24,6 +24,7 @@ func (c *call) submitStep() error {
 	}
 	req := engine.Submit{Execution: c.execution, Caller: c.caller, Idempotency: kernel.SafeToRetry}
 	var kind, mode string
+	hasMode := false
 	if err := o.each(func(name string, v []byte) bool {
 		switch name {
 		case "kind":
@@ -33,6 +34,7 @@ func (c *call) submitStep() error {
 		case "args":
 			return o.raw(v, &req.Args)
 		case "idempotency":
+			hasMode = v != nil
 			return o.text(name, v, &mode)
 		}
 		return false
@@ -50,8 +52,8 @@ func (c *call) submitStep() error {
 	case ok && kernel.ReservedTarget(req.Kind, req.Target):
 		o.bad.add("target", "of a local step must not begin with signal: — those are waits, see POST …/wait")
 	}
-	if mode != "" {
-		if req.Idempotency, ok = kernel.ParseIdempotency(mode); !ok {
+	if hasMode {
+		if req.Idempotency, ok = kernel.ParseIdempotency(mode); !ok && !o.said("idempotency") {
 			o.bad.add("idempotency", "must be safe_to_retry or at_most_once")
 		}
 	}
