@@ -24,6 +24,14 @@ var driver = storetest.Driver{
 	},
 	Copy: copyOpen,
 	Rows: sqlite.Rows,
+	Fail: func(s store.Store, fault storetest.Fault) error {
+		if fault == nil {
+			return sqlite.Fail(s.(*sqlite.DB), nil)
+		}
+		return sqlite.Fail(s.(*sqlite.DB), func(at int) error { return fault(storetest.Point(at)) })
+	},
+	Faults: storetest.Faults{Full: sqlite.FaultFull, IO: sqlite.FaultIO, Busy: sqlite.FaultBusy},
+	Queued: func(s store.Store) int { return s.(*sqlite.DB).QueueLength() },
 	Verify: func(ctx context.Context, folder string) error {
 		report, err := sqlite.Verify(ctx, filepath.Join(folder, "kernel.db"), sqlite.VerifyOptions{})
 		if err == nil && !report.OK() {

@@ -30,7 +30,18 @@ type tx struct {
 	failed    error                       // the database's: nothing of the transaction can stand
 	pending   []store.Committed
 	committed []store.Committed
+
+	fault func(faultPoint) error // of tests, which make writing fail with it
 }
+
+// faultPoint is a place where a test can make writing fail.
+type faultPoint int
+
+const (
+	beforeStatement faultPoint = iota
+	beforeCommit
+	afterCommit
+)
 
 // kept is what is nowhere else of an execution that a rollback dropped from
 // memory: who holds it until when, and what the attempt submitted.
@@ -57,6 +68,11 @@ func (t *tx) start() error {
 func (t *tx) exec(s *stmt, args ...any) error {
 	if err := t.begin(); err != nil {
 		return t.fail(err)
+	}
+	if t.fault != nil {
+		if err := t.fault(beforeStatement); err != nil {
+			return t.fail(err)
+		}
 	}
 	if err := s.exec(args...); err != nil {
 		return t.fail(err)
@@ -91,13 +107,27 @@ func (t *tx) commit() error {
 		t.settle()
 		return nil
 	}
-	if err := t.w.sql.commit.exec(); err != nil {
+	if err := t.end(); err != nil {
 		return err
 	}
 	t.began, t.w.wrote = false, true
 	t.saved = t.pos
 	t.settle()
 	return nil
+}
+
+// end carries out the commit.
+func (t *tx) end() error {
+	if t.fault == nil {
+		return t.w.sql.commit.exec()
+	}
+	if err := t.fault(beforeCommit); err != nil {
+		return err
+	}
+	if err := t.w.sql.commit.exec(); err != nil {
+		return err
+	}
+	return t.fault(afterCommit)
 }
 
 func (t *tx) settle() {

@@ -23,9 +23,11 @@ type Driver struct {
 	// Fail makes the store ask fault at every point of its writing, and fail
 	// there with the error that it returns; nil ends it. It is called while
 	// the store is idle.
-	Fail func(s store.Store, fault Fault)
+	Fail func(s store.Store, fault Fault) error
 	// Faults are the errors that Fail can inject.
 	Faults Faults
+	// Queued is how many operations wait for the writer.
+	Queued func(s store.Store) int
 }
 
 // Options are what the suite asks of an open store.
@@ -71,6 +73,12 @@ func Run(t *testing.T, d Driver) {
 	}{
 		{"Executions", testExecutions},
 		{"Life", testLife},
+		{"RefusedOperation", testRefusedOperation},
+		{"PanickingOperation", testPanickingOperation},
+		{"FaultInABatch", testFaultInABatch},
+		{"FullDisk", testFullDisk},
+		{"BusyDatabase", testBusyDatabase},
+		{"FailedFlush", testFailedFlush},
 		{"GatedWait", testGatedWait},
 		{"Histories", testHistories},
 	} {
