@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentkernel/kernelctl/internal/cli/iostreams"
+	"github.com/agentkernel/kernelctl/internal/cli/printer"
 	"github.com/agentkernel/kernelctl/internal/cli/settings"
 	"github.com/agentkernel/kernelctl/internal/client"
 	"github.com/agentkernel/kernelctl/internal/version"
@@ -42,3 +43,27 @@ func (s *Session) Settings() *settings.Settings { return s.s.Settings }
 
 // Client is the client of the server in force.
 func (s *Session) Client(ctx context.Context) (*client.Client, error) { return s.s.connect(ctx) }
+
+// Print writes v in the format that was asked for, unless that is one for
+// people, which is the command's own business.
+func (s *Session) Print(v any) (done bool, err error) {
+	p := s.s.printer()
+	if p.Format.ForPerson() {
+		return false, nil
+	}
+	return true, p.Value(v)
+}
+
+// Print writes a value to stdout when the output is for a program (JSON, YAML, a
+// template); done is false when it is for a person, whom the command tells
+// itself. Whether a list is cut, coloured or paged is the command's own affair.
+func (s *Session) Print(v any) (done bool, err error) {
+	p := s.s.printer()
+	if p.Format.ForPerson() {
+		return false, nil
+	}
+	return true, p.Value(v)
+}
+
+// Printer writes tables and cards as the settings and the terminal say.
+func (s *Session) Printer() *printer.Printer { return s.s.printer() }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -64,4 +65,16 @@ func dataDir(goos string, env func(string) (string, bool)) string {
 		return ""
 	}
 	return filepath.Join(home, ".local", "share")
+}
+
+// DefaultDB is the database file of a server that was told none; "" when there
+// is no home folder to put it into.
+func DefaultDB(env func(string) (string, bool)) string {
+	if path, ok := env("SERVICE_DB"); ok && path != "" {
+		return path
+	}
+	if dir := dataDir(runtime.GOOS, env); dir != "" {
+		return filepath.Join(dir, "kernelctl", dbName)
+	}
+	return ""
 }
