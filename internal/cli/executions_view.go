@@ -94,8 +94,8 @@ func readSections(r *archive.Reader, want func(string) bool) (sections []*archiv
 			return sections, err
 		}
 		if want(sec.Execution.ID) {
-			for _, text := range sec.Check() {
-				problems = append(problems, "execution "+sec.Execution.ID+": "+text)
+			for _, p := range sec.Check() {
+				problems = append(problems, p.Error())
 			}
 			sections = append(sections, sec)
 		}

@@ -54,16 +54,5 @@ func (s *Session) Print(v any) (done bool, err error) {
 	return true, p.Value(v)
 }
 
-// Print writes a value to stdout when the output is for a program (JSON, YAML, a
-// template); done is false when it is for a person, whom the command tells
-// itself. Whether a list is cut, coloured or paged is the command's own affair.
-func (s *Session) Print(v any) (done bool, err error) {
-	p := s.s.printer()
-	if p.Format.ForPerson() {
-		return false, nil
-	}
-	return true, p.Value(v)
-}
-
 // Printer writes tables and cards as the settings and the terminal say.
 func (s *Session) Printer() *printer.Printer { return s.s.printer() }

@@ -53,7 +53,9 @@ func read(text string) (ids []string, problems []string, cursor string) {
 			return ids, append(problems, err.Error()), ""
 		default:
 			ids = append(ids, s.Execution.ID)
-			problems = append(problems, s.Check()...)
+			for _, p := range s.Check() {
+				problems = append(problems, p.Problem)
+			}
 		}
 	}
 }
