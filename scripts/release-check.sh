@@ -61,7 +61,9 @@ install_goreleaser() {
         go install "github.com/goreleaser/goreleaser/v2@v$GORELEASER_VERSION"
     fi
   fi
-  "$GORELEASER" --version | grep -qE "^GitVersion: +v?${GORELEASER_VERSION//./\\.}\$" ||
+  local said
+  said=$("$GORELEASER" --version)
+  grep -qE "^GitVersion: +v?${GORELEASER_VERSION//./\\.}\$" <<<"$said" ||
     fail "$GORELEASER is not version $GORELEASER_VERSION"
 }
 
@@ -70,14 +72,16 @@ config() { "$GORELEASER" check; }
 # snapshot DIR: a release of the commit in a clone of its own.
 snapshot() {
   git clone -q --no-tags "$root" "$1"
-  (
-    cd "$1"
-    git checkout -q --detach "$commit"
-    git -c tag.gpgSign=false tag "$tag"
-    git remote set-url origin https://github.com/agentkernel/kernelctl.git
-    GOTOOLCHAIN=local "$GORELEASER" release --snapshot --clean --skip="$SKIP" >"$1.log" 2>&1
-  ) || { cat "$1.log" >&2; fail "goreleaser failed"; }
-  [[ -z $(git -C "$1" status --porcelain) ]] || fail "the release leaves files that git does not ignore"
+  git -C "$1" checkout -q --detach "$commit"
+  git -C "$1" -c tag.gpgSign=false tag "$tag"
+  git -C "$1" remote set-url origin https://github.com/agentkernel/kernelctl.git
+  if ! (cd "$1" && GOTOOLCHAIN=local "$GORELEASER" release --snapshot --clean --skip="$SKIP") >"$1.log" 2>&1; then
+    cat "$1.log" >&2
+    fail "goreleaser failed"
+  fi
+  local left
+  left=$(git -C "$1" status --porcelain)
+  [[ -z $left ]] || fail "the release leaves files that git does not ignore: $left"
 }
 
 # contents ARCHIVE: the names in it.
@@ -198,14 +202,14 @@ unit() {
 }
 
 rpms() {
-  local arch rpm
+  local arch rpm list
   for arch in "${ARCHES[@]}"; do
     rpm=kernelctl_${version}_linux_${arch}.rpm
     holds "$rpm" "$(rpm -qlp "$rpm")" "${PACKAGED[@]}" \
       /usr/share/zsh/site-functions/_kernelctl /usr/share/licenses/kernelctl/LICENSE
     holds "$rpm" "$(rpm -qcp "$rpm")" /etc/kernelctl/kernelctl.env
-    rpm -qp --qf '[%{FILEMODES:perms} %{FILEUSERNAME} %{FILENAMES}\n]' "$rpm" |
-      grep -qxF -- '-rw------- root /etc/kernelctl/kernelctl.env' || fail "$rpm: the file for the token is not root's alone"
+    list=$(rpm -qp --qf '[%{FILEMODES:perms} %{FILEUSERNAME} %{FILENAMES}\n]' "$rpm")
+    holds "$rpm" "$list" '-rw------- root /etc/kernelctl/kernelctl.env' '-rwxr-xr-x root /usr/bin/kernelctl'
   done
 }
 
@@ -215,7 +219,9 @@ cask() {
 
 # cask_guard holds without ruby, too: Linux has no xattr.
 cask_guard() {
-  grep -A1 'if OS.mac?' homebrew/Casks/kernelctl.rb | grep -q xattr || fail "the quarantine hook is not guarded"
+  local guarded
+  guarded=$(grep -A1 'if OS.mac?' homebrew/Casks/kernelctl.rb || true)
+  [[ $guarded == *xattr* ]] || fail "the quarantine hook is not guarded"
 }
 
 # same: what the second run made is what the first one made, to the byte.
