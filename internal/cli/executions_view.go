@@ -94,8 +94,8 @@ func readSections(r *archive.Reader, want func(string) bool) (sections []*archiv
 			return sections, err
 		}
 		if want(sec.Execution.ID) {
-			for _, p := range sec.Check() {
-				problems = append(problems, p.Error())
+			for _, text := range sec.Check() {
+				problems = append(problems, fmt.Sprintf("line %d: execution %s: %s", sec.Line, sec.Execution.ID, text))
 			}
 			sections = append(sections, sec)
 		}

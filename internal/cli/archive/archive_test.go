@@ -53,9 +53,7 @@ func read(text string) (ids []string, problems []string, cursor string) {
 			return ids, append(problems, err.Error()), ""
 		default:
 			ids = append(ids, s.Execution.ID)
-			for _, p := range s.Check() {
-				problems = append(problems, p.Problem)
-			}
+			problems = append(problems, s.Check()...)
 		}
 	}
 }

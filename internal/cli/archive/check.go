@@ -7,13 +7,11 @@ import (
 )
 
 // Check looks for contradictions inside of a section: gaps in the log, events of
-// another execution, a status that is not the log's. Each names the line where
-// the section begins; none means that the section agrees with itself.
-func (s *Section) Check() []Problem {
-	var found []Problem
-	report := func(format string, args ...any) {
-		found = append(found, Problem{s.Line, "execution " + s.Execution.ID + ": " + fmt.Sprintf(format, args...)})
-	}
+// another execution, a status that is not the log's. It gives them as text; none
+// means that the section agrees with itself.
+func (s *Section) Check() []string {
+	var found []string
+	report := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	status := wire.ExecutionPending
 	for i, e := range s.Events {
 		if want := int64(i) + 1; e.EventSeq != want {
