@@ -3,6 +3,7 @@ package storetest
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -23,10 +24,21 @@ var equal = []gocmp.Option{cmpopts.EquateEmpty()}
 // the attempt, but may not have kept an older one.
 func (w *world) adopt(m *model) {
 	w.t.Helper()
-	if !m.fresh || m.erased {
-		return
+	if err := w.tryAdopt(m); err != nil {
+		w.t.Fatalf("%v", err)
 	}
-	s, l := w.load(m)
+}
+
+// tryAdopt is adopt for a store that may fail.
+func (w *world) tryAdopt(m *model) error {
+	w.t.Helper()
+	if !m.fresh || m.erased {
+		return nil
+	}
+	s, l, err := w.tryLoad(m)
+	if err != nil {
+		return err
+	}
 	w.sameState(m, "loaded", s)
 	if diff := gocmp.Diff(m.lease.Dispatch, l.Dispatch); diff != "" {
 		w.t.Fatalf("dispatch of %s after a restart (-model +store):\n%s", m.id, diff)
@@ -42,12 +54,21 @@ func (w *world) adopt(m *model) {
 	}
 	m.lease.Memory, m.lease.ExpiresAt = l.Memory, l.ExpiresAt
 	m.fresh, m.crash = false, false
+	return nil
 }
 
 // load is a copy of what the store holds of an execution.
-func (w *world) load(m *model) (state *kernel.State, lease *kernel.Lease) {
+func (w *world) load(m *model) (*kernel.State, *kernel.Lease) {
 	w.t.Helper()
-	err := w.update(func(tx store.Tx) error {
+	s, l, err := w.tryLoad(m)
+	if err != nil {
+		w.t.Fatalf("%v", err)
+	}
+	return s, l
+}
+
+func (w *world) tryLoad(m *model) (state *kernel.State, lease *kernel.Lease, err error) {
+	err = w.update(func(tx store.Tx) error {
 		s, l, err := tx.Load(m.id)
 		if err == nil {
 			state, lease = cloneState(s), cloneLease(l)
@@ -55,9 +76,9 @@ func (w *world) load(m *model) (state *kernel.State, lease *kernel.Lease) {
 		return err
 	})
 	if err != nil {
-		w.t.Fatalf("Load(%s): %v", m.id, err)
+		err = fmt.Errorf("Load(%s): %w", m.id, err)
 	}
-	return state, lease
+	return state, lease, err
 }
 
 func (w *world) sameState(m *model, what string, got *kernel.State) {

@@ -58,6 +58,19 @@ func nth(n int, at Point, err error) Fault {
 	}
 }
 
+// from fails from the n-th time on.
+func from(n int, at Point, err error) Fault {
+	return func(p Point) error {
+		if p != at {
+			return nil
+		}
+		if n--; n <= 0 {
+			return err
+		}
+		return nil
+	}
+}
+
 // always fails at a point.
 func always(at Point, err error) Fault {
 	return func(p Point) error {

@@ -32,6 +32,7 @@ func testHistories(t *testing.T, d Driver) {
 			"time":     m.time,
 			"due":      m.due,
 			"service":  m.service,
+			"faulty":   m.faulty,
 			"create":   m.create,
 		})
 		w.check()
@@ -227,4 +228,23 @@ func (m *machine) service(t *rapid.T) {
 	default:
 		w.do(x, &kernel.RestartDispatch{})
 	}
+}
+
+// faulty does something while writing fails, once or for as long as it lasts.
+func (m *machine) faulty(t *rapid.T) {
+	w := m.w
+	fault := always(BeforeCommit, w.d.Faults.Full)
+	if n := rapid.IntRange(0, 8).Draw(t, "fault"); n > 0 {
+		fault = nth(n, BeforeStatement, w.d.Faults.Full)
+		if rapid.Bool().Draw(t, "again") {
+			fault = from(n, BeforeStatement, w.d.Faults.Full)
+		}
+	}
+	w.fail(fault)
+	w.faulty = true
+	defer func() {
+		w.faulty = false
+		w.fail(nil)
+	}()
+	rapid.SampledFrom([]func(*rapid.T){m.agent, m.agent, m.agent, m.dispatch, m.person, m.due, m.create}).Draw(t, "under it")(t)
 }

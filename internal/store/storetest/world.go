@@ -30,6 +30,7 @@ type world struct {
 	end   context.CancelFunc
 	ended chan error
 
+	faulty     bool // the store was made to fail: do takes that for an answer
 	began, now kernel.Instant
 	seeds      uint64
 	pos        int64
@@ -159,7 +160,7 @@ type outcome struct {
 func (w *world) do(m *model, c kernel.Command) outcome {
 	w.t.Helper()
 	out, err := w.try(m, c)
-	if err != nil {
+	if err != nil && !w.tolerates(err) {
 		w.t.Fatalf("%T: %v", c, err)
 	}
 	return out
@@ -168,13 +169,18 @@ func (w *world) do(m *model, c kernel.Command) outcome {
 // try is do for a store that may fail. The model keeps only what did not.
 func (w *world) try(m *model, c kernel.Command) (outcome, error) {
 	w.t.Helper()
-	w.adopt(m)
+	if err := w.tryAdopt(m); err != nil {
+		return outcome{}, err
+	}
 	op := w.plan(m, c)
 	if err := w.store.Update(context.Background(), op.closure); err != nil {
 		return outcome{}, err
 	}
 	return w.settle(op), nil
 }
+
+// tolerates reports whether an error is one that a fault of the test explains.
+func (w *world) tolerates(err error) bool { return w.faulty && errors.Is(err, store.ErrUnavailable) }
 
 // operation is a command under way.
 type operation struct {
