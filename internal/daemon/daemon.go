@@ -125,6 +125,11 @@ func (d *Daemon) build() {
 	d.webhook = dispatch.NewWebhook(dispatch.WebhookOptions{Timeout: o.DispatchTimeout, Allow: o.WebhookAllow})
 	d.dispatcher = dispatch.New(d.engine, d.db, d.webhook, dispatch.Options{Concurrency: o.DispatchConcurrency, Grace: o.Grace / 2, Logger: d.log})
 	d.timers = timer.New(d.engine, d.db, o.Retention, d.log)
+	d.timers.OnExpired(func(ctx context.Context) {
+		if err := d.metrics.Recount(ctx, d.db); err != nil {
+			d.log.LogAttrs(ctx, slog.LevelWarn, "count executions", slog.Any("err", err))
+		}
+	})
 	d.journal = logging.NewJournal(d.log)
 	d.api = server.New(d.engine, d.hub, server.Options{
 		Token: o.Token, Dev: o.Dev, MaxBodyBytes: o.MaxBodyBytes, Version: o.Version, Logger: d.log,

@@ -29,6 +29,7 @@ type Timers struct {
 	store     store.Queue
 	log       *slog.Logger
 	retention time.Duration
+	expired   func(context.Context)
 
 	mu     sync.Mutex
 	leases *leases
@@ -44,6 +45,10 @@ func New(e *engine.Engine, q store.Queue, retention time.Duration, log *slog.Log
 	}
 	return &Timers{engine: e, store: q, retention: retention, log: log, leases: newLeases(), woken: make(chan struct{}, 1)}
 }
+
+// OnExpired sets what is called after executions were removed, of which no
+// commit tells. Call it before Run.
+func (t *Timers) OnExpired(fn func(context.Context)) { t.expired = fn }
 
 // Committed tells the timers what was stored. It does not block.
 func (t *Timers) Committed(batch []store.Committed) {
@@ -203,14 +208,19 @@ func (t *Timers) expire(ctx context.Context) error {
 	every := time.NewTicker(min(expireEvery, t.retention))
 	defer every.Stop()
 	for {
+		removed := false
 		for {
 			n, err := t.engine.Expire(ctx, kernel.At(time.Now().Add(-t.retention)), expireSlice)
 			if err != nil && ctx.Err() == nil {
 				t.log.LogAttrs(ctx, slog.LevelWarn, "retention", slog.Any("err", err))
 			}
+			removed = removed || n > 0
 			if err != nil || n < expireSlice {
 				break
 			}
+		}
+		if removed && t.expired != nil {
+			t.expired(ctx)
 		}
 		select {
 		case <-every.C:
