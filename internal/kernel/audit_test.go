@@ -73,7 +73,7 @@ func (a *audit) command(w *world, c kernel.Command, before *kernel.State, lease 
 	a.callers(w, c, before, plan, err)
 	a.answer(w, c, plan, err)
 	a.events(w, before, plan)
-	a.attempts(w, plan)
+	a.attempts(w, c, lease, plan)
 	a.limits(w, c, plan)
 	a.state(w, before)
 	a.dispatch(w)
@@ -313,7 +313,7 @@ func (a *audit) step(w *world, e *kernel.Event) {
 }
 
 // attempts: one at a time.
-func (a *audit) attempts(w *world, plan *kernel.Plan) {
+func (a *audit) attempts(w *world, cmd kernel.Command, lease *kernel.Lease, plan *kernel.Plan) {
 	w.t.Helper()
 	for i := range plan.Events {
 		switch d := plan.Events[i].Data.(type) {
@@ -330,6 +330,10 @@ func (a *audit) attempts(w *world, plan *kernel.Plan) {
 		}
 	}
 	if c := plan.Answer.Claimed; c != nil {
+		claim, ok := cmd.(*kernel.ClaimDispatch)
+		if !ok || claim.Dispatch != c.Attempt.Dispatch || lease.NotBefore > claim.At || !lease.Status.Waiting() {
+			w.t.Fatalf("%+v claimed %v of %+v", cmd, c.Attempt, lease)
+		}
 		if len(a.live) > 0 {
 			w.t.Fatalf("%v was claimed while %v is live", c.Attempt, a.live)
 		}
