@@ -50,9 +50,10 @@ func newSymbols() *symbols {
 }
 
 var (
-	idFields = regexp.MustCompile(`"(\w+)":\s*"([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{64})"`)
-	moments  = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"`)
-	kinds    = map[string]string{
+	idFields    = regexp.MustCompile(`"(\w+)":\s*"([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{64})"`)
+	moments     = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"`)
+	agentFields = regexp.MustCompile(`"agent_id":"[^"]*"`)
+	kinds       = map[string]string{
 		"execution_id": "execution", "dispatch_id": "dispatch", "approval_id": "approval", "signal_id": "signal",
 		"step_id": "step", "ref": "step", "args_hash": "hash", "id": "id", "sha256": "sum",
 	}
@@ -67,6 +68,7 @@ func (s *symbols) name(kind, id string) string {
 }
 
 func (s *symbols) apply(text string) string {
+	text = agentFields.ReplaceAllString(text, `"agent_id":<agent>`)
 	text = idFields.ReplaceAllStringFunc(text, func(m string) string {
 		part := idFields.FindStringSubmatch(m)
 		kind := kinds[part[1]]
@@ -100,12 +102,19 @@ func transcript(t *testing.T, events []wire.Event) string {
 	return b.String()
 }
 
+// stage is where a scenario plays.
+type stage struct {
+	*daemontest.Service
+	t     *testing.T
+	agent string // id of the agent of the scenario
+}
+
 // scenario is a way that an execution can go; play returns its id and the type
-// of event that it ends with.
+// of event that it ends with. Scenarios without options share one service.
 type scenario struct {
 	name string
-	opts daemon.Options
-	play func(t *testing.T, s *daemontest.Service) (*daemontest.Service, string, wire.EventType)
+	opts *daemon.Options
+	play func(s *stage) (string, wire.EventType)
 }
 
 const approvalPolicy = `rules:
@@ -126,27 +135,49 @@ const approvalPolicy = `rules:
 `
 
 // play runs an agent with the policy above through a part of its life.
-func play(body string, script func(s *daemontest.Service, a *daemontest.Agent, r *daemontest.Run) wire.EventType) func(*testing.T, *daemontest.Service) (*daemontest.Service, string, wire.EventType) {
-	return func(_ *testing.T, s *daemontest.Service) (*daemontest.Service, string, wire.EventType) {
-		a := s.Agent("owner")
+func play(body string, script func(s *stage, a *daemontest.Agent, r *daemontest.Run) wire.EventType) func(*stage) (string, wire.EventType) {
+	return func(s *stage) (string, wire.EventType) {
+		a := s.Agent(s.agent)
 		a.Policy(approvalPolicy)
-		r := a.Start(body)
-		s.Await(r.ExecutionID, wire.EventExecutionStarted) // or the first write would be what records it
-		return s, r.ExecutionID, script(s, a, r)
+		r := s.start(a, body)
+		return r.ExecutionID, script(s, a, r)
 	}
 }
 
-func decide(s *daemontest.Service, approval, verb, body string) {
+// start waits for the ack, too: what an agent writes before it has another
+// cause, for it is what records the ack.
+func (s *stage) start(a *daemontest.Agent, body string) *daemontest.Run {
+	r := a.Start(body)
+	s.Await(r.ExecutionID, wire.EventExecutionStarted)
+	return r
+}
+
+// resumed waits for the second run and its ack.
+func (s *stage) resumed(a *daemontest.Agent) *daemontest.Run {
+	r := a.Next()
+	s.Await(r.ExecutionID, wire.EventDispatchAcked, 2)
+	return r
+}
+
+// slowAgent answers its webhooks when the test ends.
+func (s *stage) slowAgent(id string) *daemontest.Agent {
+	hold := make(chan struct{})
+	a := s.AgentThat(id, func(http.ResponseWriter, *http.Request) { <-hold })
+	s.t.Cleanup(func() { close(hold) })
+	return a
+}
+
+func (s *stage) decide(approval, verb, body string) {
 	s.Admin(http.MethodPost, "/v0/approvals/"+approval+"/"+verb, body, http.StatusNoContent, nil)
 }
 
-func cancelled(s *daemontest.Service, id string) wire.EventType {
+func (s *stage) cancel(id string) wire.EventType {
 	s.Admin(http.MethodPost, "/v0/executions/"+id+"/cancel", "", http.StatusNoContent, nil)
 	return wire.EventExecutionCancelled
 }
 
 var scenarios = []scenario{
-	{"plain", daemon.Options{}, play(`"input":{"a":1},"labels":{"b":"2","a":"1"}`, func(_ *daemontest.Service, _ *daemontest.Agent, r *daemontest.Run) wire.EventType {
+	{"plain", nil, play(`"input":{"a":1},"labels":{"b":"2","a":"1"}`, func(_ *stage, _ *daemontest.Agent, r *daemontest.Run) wire.EventType {
 		r.Result(r.Tool("t", `{"x":1}`), `{"y":2}`)
 		llm := r.Submit(wire.KindLLMCall, "m", `{}`).StepID
 		r.Result(llm, `{"usage":{"input_tokens":3,"output_tokens":4}}`)
@@ -155,110 +186,108 @@ var scenarios = []scenario{
 		r.Complete(`{"z": 9007199254740993}`)
 		return wire.EventExecutionCompleted
 	})},
-	{"failed", daemon.Options{}, play("", func(_ *daemontest.Service, _ *daemontest.Agent, r *daemontest.Run) wire.EventType {
+	{"failed", nil, play("", func(_ *stage, _ *daemontest.Agent, r *daemontest.Run) wire.EventType {
 		r.Must("/fail", `{"error":"it \"broke\""}`, http.StatusNoContent)
 		return wire.EventExecutionFailed
 	})},
-	{"granted", daemon.Options{}, play("", func(s *daemontest.Service, a *daemontest.Agent, r *daemontest.Run) wire.EventType {
-		decide(s, r.Submit(wire.KindToolCall, "ask", `1`).ApprovalID, "grant", `{"decided_by":"alice","rationale":"fine"}`)
-		r = resumed(s, a)
+	{"granted", nil, play("", func(s *stage, a *daemontest.Agent, r *daemontest.Run) wire.EventType {
+		s.decide(r.Submit(wire.KindToolCall, "ask", `1`).ApprovalID, "grant", `{"decided_by":"alice","rationale":"fine"}`)
+		r = s.resumed(a)
 		r.Result(r.Tool("ask", `1`), `1`)
 		r.Complete(`null`)
 		return wire.EventExecutionCompleted
 	})},
-	{"denied", daemon.Options{}, play("", func(s *daemontest.Service, a *daemontest.Agent, r *daemontest.Run) wire.EventType {
-		decide(s, r.Submit(wire.KindToolCall, "ask", `1`).ApprovalID, "deny", `{"decided_by":"bob"}`)
+	{"denied", nil, play("", func(s *stage, a *daemontest.Agent, r *daemontest.Run) wire.EventType {
+		s.decide(r.Submit(wire.KindToolCall, "ask", `1`).ApprovalID, "deny", `{"decided_by":"bob"}`)
 		r = a.Next()
 		r.Submit(wire.KindToolCall, "ask", `1`)
 		r.Complete(`1`)
 		return wire.EventExecutionCompleted
 	})},
-	{"denied with words", daemon.Options{}, play("", func(s *daemontest.Service, a *daemontest.Agent, r *daemontest.Run) wire.EventType {
-		decide(s, r.Submit(wire.KindToolCall, "ask", `1`).ApprovalID, "deny", `{"decided_by":"bob","rationale":"wrong list"}`)
+	{"denied with words", nil, play("", func(s *stage, a *daemontest.Agent, r *daemontest.Run) wire.EventType {
+		s.decide(r.Submit(wire.KindToolCall, "ask", `1`).ApprovalID, "deny", `{"decided_by":"bob","rationale":"wrong list"}`)
 		a.Next().Complete(`1`)
 		return wire.EventExecutionCompleted
 	})},
-	{"expired", daemon.Options{}, play("", func(_ *daemontest.Service, a *daemontest.Agent, r *daemontest.Run) wire.EventType {
+	{"expired", nil, play("", func(_ *stage, a *daemontest.Agent, r *daemontest.Run) wire.EventType {
 		r.Submit(wire.KindToolCall, "hurry", `1`)
 		a.Next().Complete(`1`)
 		return wire.EventExecutionCompleted
 	})},
-	{"rate limited", daemon.Options{}, play("", func(_ *daemontest.Service, _ *daemontest.Agent, r *daemontest.Run) wire.EventType {
+	{"rate limited", nil, play("", func(_ *stage, _ *daemontest.Agent, r *daemontest.Run) wire.EventType {
 		r.Tool("seldom", `1`)
 		r.Submit(wire.KindToolCall, "seldom", `2`)
 		r.Complete(`1`)
 		return wire.EventExecutionCompleted
 	})},
-	{"parked", daemon.Options{}, play("", func(s *daemontest.Service, a *daemontest.Agent, r *daemontest.Run) wire.EventType {
+	{"parked", nil, play("", func(s *stage, a *daemontest.Agent, r *daemontest.Run) wire.EventType {
 		r.Result(r.Tool("paced", `1`), `1`)
 		r.Submit(wire.KindToolCall, "paced", `2`)
-		r = resumed(s, a)
+		r = s.resumed(a)
 		r.Submit(wire.KindToolCall, "paced", `1`) // is recorded: uses no slot
 		r.Tool("paced", `2`)
 		r.Complete(`1`)
 		return wire.EventExecutionCompleted
 	})},
-	{"cancelled before the ack", daemon.Options{}, func(t *testing.T, s *daemontest.Service) (*daemontest.Service, string, wire.EventType) {
-		id := slowAgent(t, s, "owner").Start("").ExecutionID
-		return s, id, cancelled(s, id)
+	{"cancelled before the ack", nil, func(s *stage) (string, wire.EventType) {
+		id := s.slowAgent(s.agent).Start("").ExecutionID
+		return id, s.cancel(id)
 	}},
-	{"cancelled before the first claim", daemon.Options{DispatchConcurrency: 1}, func(t *testing.T, s *daemontest.Service) (*daemontest.Service, string, wire.EventType) {
-		slowAgent(t, s, "hog").Start("")
-		id := s.Agent("owner").Create("").ID
-		cancelled(s, id)
-		return s, id, wire.EventExecutionCancelled
+	{"cancelled before the first claim", &daemon.Options{DispatchConcurrency: 1}, func(s *stage) (string, wire.EventType) {
+		s.slowAgent("hog").Start("")
+		id := s.Agent(s.agent).Create("").ID
+		s.cancel(id)
+		return id, wire.EventExecutionCancelled
 	}},
-	{"cancelled while running", daemon.Options{}, play("", func(s *daemontest.Service, _ *daemontest.Agent, r *daemontest.Run) wire.EventType {
+	{"cancelled while running", nil, play("", func(s *stage, _ *daemontest.Agent, r *daemontest.Run) wire.EventType {
 		r.Result(r.Tool("done", `1`), `1`)
 		r.Tool("open", `1`)
 		r.Submit(wire.KindLocal, "open", `1`)
-		return cancelled(s, r.ExecutionID)
+		return s.cancel(r.ExecutionID)
 	})},
-	{"cancelled while blocked", daemon.Options{}, play("", func(s *daemontest.Service, _ *daemontest.Agent, r *daemontest.Run) wire.EventType {
+	{"cancelled while blocked", nil, play("", func(s *stage, _ *daemontest.Agent, r *daemontest.Run) wire.EventType {
 		r.Tool("open", `1`)
 		r.Submit(wire.KindToolCall, "ask", `1`)
-		return cancelled(s, r.ExecutionID)
+		return s.cancel(r.ExecutionID)
 	})},
-	{"cancelled while granted", daemon.Options{DispatchConcurrency: 1}, func(t *testing.T, s *daemontest.Service) (*daemontest.Service, string, wire.EventType) {
-		a := s.Agent("owner")
+	{"cancelled while granted", &daemon.Options{DispatchConcurrency: 1}, func(s *stage) (string, wire.EventType) {
+		a := s.Agent(s.agent)
 		a.Policy(approvalPolicy)
-		r := a.Start("")
-		s.Await(r.ExecutionID, wire.EventExecutionStarted)
+		r := s.start(a, "")
 		approval := r.Submit(wire.KindToolCall, "ask", `1`).ApprovalID
-		slowAgent(t, s, "hog").Start("")
-		decide(s, approval, "grant", `{"decided_by":"alice"}`)
-		cancelled(s, r.ExecutionID)
-		return s, r.ExecutionID, wire.EventExecutionCancelled
+		s.slowAgent("hog").Start("")
+		s.decide(approval, "grant", `{"decided_by":"alice"}`)
+		s.cancel(r.ExecutionID)
+		return r.ExecutionID, wire.EventExecutionCancelled
 	}},
-	{"cancelled while parked", daemon.Options{}, play("", func(s *daemontest.Service, _ *daemontest.Agent, r *daemontest.Run) wire.EventType {
+	{"cancelled while parked", nil, play("", func(s *stage, _ *daemontest.Agent, r *daemontest.Run) wire.EventType {
 		r.Tool("parked", `1`)
 		r.Submit(wire.KindToolCall, "parked", `2`)
-		return cancelled(s, r.ExecutionID)
+		return s.cancel(r.ExecutionID)
 	})},
-	{"cancelled while it waits", daemon.Options{}, play("", func(s *daemontest.Service, _ *daemontest.Agent, r *daemontest.Run) wire.EventType {
+	{"cancelled while it waits", nil, play("", func(s *stage, _ *daemontest.Agent, r *daemontest.Run) wire.EventType {
 		r.Wait(`{"signal_type":"s","timeout_seconds":3600}`)
-		return cancelled(s, r.ExecutionID)
+		return s.cancel(r.ExecutionID)
 	})},
-	{"deadline", daemon.Options{}, func(t *testing.T, s *daemontest.Service) (*daemontest.Service, string, wire.EventType) {
-		a := s.Agent("owner")
+	{"deadline", nil, func(s *stage) (string, wire.EventType) {
+		a := s.Agent(s.agent)
 		deadline := wire.At(time.Now().Add(time.Second))
-		r := a.Start(`"deadline_at":"` + deadline.String() + `"`)
-		s.Await(r.ExecutionID, wire.EventExecutionStarted)
+		r := s.start(a, `"deadline_at":"`+deadline.String()+`"`)
 		r.Tool("open", `1`)
 		events := s.Await(r.ExecutionID, wire.EventExecutionCancelled)
 		if late := events[len(events)-1].OccurredAt.Sub(deadline.Time); late < 0 || late > time.Second {
-			t.Errorf("the deadline passed %s late", late)
+			s.t.Errorf("the deadline passed %s late", late)
 		}
-		return s, r.ExecutionID, wire.EventExecutionCancelled
+		return r.ExecutionID, wire.EventExecutionCancelled
 	}},
-	{"exhausted", daemon.Options{DispatchMaxAttempts: 2}, func(_ *testing.T, s *daemontest.Service) (*daemontest.Service, string, wire.EventType) {
-		a := s.AgentThat("owner", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
-		return s, a.Create("").ID, wire.EventExecutionFailed
+	{"exhausted", &daemon.Options{DispatchMaxAttempts: 2}, func(s *stage) (string, wire.EventType) {
+		a := s.AgentThat(s.agent, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+		return a.Create("").ID, wire.EventExecutionFailed
 	}},
-	{"failed once", daemon.Options{}, func(_ *testing.T, s *daemontest.Service) (*daemontest.Service, string, wire.EventType) {
+	{"failed once", nil, func(s *stage) (string, wire.EventType) {
 		refusals := make(chan struct{}, 1)
 		refusals <- struct{}{}
-		a := s.AgentThat("owner", func(w http.ResponseWriter, _ *http.Request) {
+		a := s.AgentThat(s.agent, func(w http.ResponseWriter, _ *http.Request) {
 			select {
 			case <-refusals:
 				w.WriteHeader(http.StatusAccepted) // any status but 200
@@ -267,38 +296,37 @@ var scenarios = []scenario{
 		})
 		r := a.Start("")
 		a.Next().Complete(`1`)
-		return s, r.ExecutionID, wire.EventExecutionCompleted
+		return r.ExecutionID, wire.EventExecutionCompleted
 	}},
-	{"lapsed", daemon.Options{LeaseTimeout: 200 * time.Millisecond, DispatchMaxAttempts: 2}, func(_ *testing.T, s *daemontest.Service) (*daemontest.Service, string, wire.EventType) {
-		return s, s.Agent("owner").Create("").ID, wire.EventExecutionFailed
+	{"lapsed", &daemon.Options{LeaseTimeout: 500 * time.Millisecond, DispatchMaxAttempts: 2}, func(s *stage) (string, wire.EventType) {
+		return s.Agent(s.agent).Create("").ID, wire.EventExecutionFailed
 	}},
-	{"restarted", daemon.Options{}, func(t *testing.T, s *daemontest.Service) (*daemontest.Service, string, wire.EventType) {
-		a := s.Agent("owner")
-		r := a.Start("")
-		s.Await(r.ExecutionID, wire.EventExecutionStarted)
+	{"restarted", &daemon.Options{}, func(s *stage) (string, wire.EventType) {
+		a := s.Agent(s.agent)
+		r := s.start(a, "")
 		safe := r.Tool("safe", `1`)
 		once := r.Decide("/steps", `{"kind":"tool_call","target":"once","args":1,"idempotency":"at_most_once"}`).StepID
-		s = s.Crash()
-		a, r = a.On(s), r.On(s)
+		s.Service = s.Crash()
+		a, r = a.On(s.Service), r.On(s.Service)
 		if got := r.Post("/steps", `{"kind":"local","target":"l"}`); got.Code() != wire.CodeLeaseSuperseded {
-			t.Errorf("a submit after an unclean stop: status %d: %s", got.Status, got.Body)
+			s.t.Errorf("a submit after an unclean stop: status %d: %s", got.Status, got.Body)
 		}
-		r = resumed(s, a)
+		r = s.resumed(a)
 		if again := r.Tool("safe", `1`); again != safe {
-			t.Errorf("another id: %s, want %s", again, safe)
+			s.t.Errorf("another id: %s, want %s", again, safe)
 		}
 		d := r.Decide("/steps", `{"kind":"tool_call","target":"once","args":1,"idempotency":"at_most_once"}`)
 		if d.Decision != wire.DecisionReplay || d.StepID != once || !strings.Contains(string(d.Error), `"reason":"indeterminate"`) {
-			t.Errorf("a step that may have run: %s", daemontest.JSON(d))
+			s.t.Errorf("a step that may have run: %s", daemontest.JSON(d))
 		}
 		twin := r.Decide("/steps", `{"kind":"tool_call","target":"once","args":1,"idempotency":"at_most_once"}`)
 		if twin.Decision != wire.DecisionDenied || twin.RuleID != "indeterminate-retry" || twin.Reason == "" {
-			t.Errorf("its twin: %s", daemontest.JSON(twin))
+			s.t.Errorf("its twin: %s", daemontest.JSON(twin))
 		}
 		r.Complete(`1`)
-		return s, r.ExecutionID, wire.EventExecutionCompleted
+		return r.ExecutionID, wire.EventExecutionCompleted
 	}},
-	{"signal", daemon.Options{}, play("", func(s *daemontest.Service, a *daemontest.Agent, r *daemontest.Run) wire.EventType {
+	{"signal", nil, play("", func(s *stage, a *daemontest.Agent, r *daemontest.Run) wire.EventType {
 		send := func(body string) {
 			s.Admin(http.MethodPost, r.Path("/signal"), body, http.StatusAccepted, nil)
 		}
@@ -313,7 +341,7 @@ var scenarios = []scenario{
 		r.Complete(`1`)
 		return wire.EventExecutionCompleted
 	})},
-	{"signal that never comes", daemon.Options{}, play("", func(_ *daemontest.Service, a *daemontest.Agent, r *daemontest.Run) wire.EventType {
+	{"signal that never comes", nil, play("", func(_ *stage, a *daemontest.Agent, r *daemontest.Run) wire.EventType {
 		r.Wait(`{"signal_type":"s","timeout_seconds":1}`)
 		r = a.Next()
 		r.Wait(`{"signal_type":"s","timeout_seconds":1}`)
@@ -322,34 +350,22 @@ var scenarios = []scenario{
 	})},
 }
 
-// resumed waits for the second run and its ack: what an agent writes before the
-// ack has another cause.
-func resumed(s *daemontest.Service, a *daemontest.Agent) *daemontest.Run {
-	r := a.Next()
-	s.Await(r.ExecutionID, wire.EventDispatchAcked, 2)
-	return r
-}
-
-// slowAgent answers its webhooks when the test ends.
-func slowAgent(t *testing.T, s *daemontest.Service, id string) *daemontest.Agent {
-	t.Helper()
-	hold := make(chan struct{})
-	a := s.AgentThat(id, func(http.ResponseWriter, *http.Request) { <-hold })
-	t.Cleanup(func() { close(hold) })
-	return a
-}
-
 // TestLogs holds whole logs, every type and every field of every payload, to
 // what testdata/logs says, which is the reading of docs/events.md.
 func TestLogs(t *testing.T) {
 	t.Parallel()
+	shared := newService(t, daemon.Options{})
 	for _, sc := range scenarios {
 		t.Run(sc.name, func(t *testing.T) {
 			t.Parallel()
-			s, id, last := sc.play(t, newService(t, sc.opts))
+			name := strings.ReplaceAll(sc.name, " ", "-")
+			s := &stage{Service: shared, t: t, agent: name}
+			if sc.opts != nil {
+				s.Service = newService(t, *sc.opts)
+			}
+			id, last := sc.play(s)
 			s.Await(id, last)
-			events := s.Events(id)
-			golden(t, filepath.Join("logs", strings.ReplaceAll(sc.name, " ", "-")+".txt"), transcript(t, events))
+			golden(t, filepath.Join("logs", name+".txt"), transcript(t, s.Events(id)))
 		})
 	}
 }
