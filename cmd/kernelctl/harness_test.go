@@ -62,17 +62,18 @@ func setup(env *testscript.Env) error {
 		name, value, _ := strings.Cut(v, "=")
 		env.Setenv(name, value)
 	}
-	env.Values[serverKey{}] = &server{dir: env.WorkDir, env: env}
+	env.Values[serverKey{}] = &server{dir: env.WorkDir, vars: func() []string { return env.Vars }, cleanup: env.Defer}
 	return nil
 }
 
-// server is the server of a script.
+// server is the server of a test.
 type server struct {
-	dir  string
-	env  *testscript.Env
-	addr string
-	cmd  *exec.Cmd
-	log  *syncBuffer
+	dir     string
+	vars    func() []string
+	cleanup func(func())
+	addr    string
+	cmd     *exec.Cmd
+	log     *syncBuffer
 }
 
 func cmdServer(ts *testscript.TestScript, neg bool, args []string) {
@@ -104,16 +105,14 @@ func (s *server) start(flags ...string) error {
 		if err := l.Close(); err != nil {
 			return err
 		}
-		s.env.Defer(func() { _ = s.end(syscall.SIGKILL) })
+		s.cleanup(func() { _ = s.end(syscall.SIGKILL) })
 	}
 	args := append([]string{"serve", "--listen", s.addr, "--db", filepath.Join(s.dir, "kernel.db"), "--shutdown-grace", "5s"}, flags...)
 	if !strings.Contains(strings.Join(flags, " "), "--bearer-token") {
 		args = append(args, "--dev")
 	}
 	s.cmd, s.log = exec.Command("kernelctl", args...), &syncBuffer{}
-	s.cmd.Path = filepath.Join(strings.Split(s.env.Getenv("PATH"), string(os.PathListSeparator))[0], "kernelctl")
-	s.cmd.Err = nil
-	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = s.dir, append([]string(nil), s.env.Vars...), s.log
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = s.dir, s.vars(), s.log
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
@@ -196,6 +195,7 @@ var placeholders = []struct {
 	re *regexp.Regexp
 	as string
 }{
+	{regexp.MustCompile(`\x1b\[(\d+)m`), "{$1}"}, // colours
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`), "<uuid>"},
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "<sha256>"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), "<time>"},
