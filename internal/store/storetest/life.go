@@ -116,7 +116,9 @@ func (w *world) limits() {
 	w.submit(m, submission{caller: h, target: "d", ruling: parked}) // waits
 	w.advance(time.Minute)
 	w.do(m, &kernel.Unpark{})
-	w.submit(m, submission{caller: w.start(m), target: "d", ruling: parked})
+	h = w.start(m)
+	w.submit(m, submission{caller: h, target: "d", ruling: parked})
+	w.complete(m, h, "null")
 }
 
 // ends are executions that ended by something other than their agent.
