@@ -42,7 +42,6 @@ func (t *tx) Expire(before kernel.Instant, limit int) (int, error) {
 		if r := t.w.cache.resident[o.id]; r != nil {
 			t.w.cache.drop(r)
 		}
-		delete(t.kept, o.id)
 	}
 	return len(gone), t.exec(t.w.sql.retire, t.pos, sums.events, sums.positions)
 }

@@ -19,7 +19,6 @@ func (t *tx) Save(s *kernel.State, l *kernel.Lease, c kernel.Command, p *kernel.
 		}
 		r = &resident{state: *s, lease: *l}
 		t.w.cache.put(r)
-		delete(t.kept, s.ID) // of a creation that was rolled back
 	}
 	var records []kernel.Record
 	status, waits := r.state.Status, r.state.Block.Waits()
