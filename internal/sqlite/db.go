@@ -29,6 +29,10 @@ type Options struct {
 	OnCommit func([]store.Committed)
 	// Stats is told of every batch; may be nil.
 	Stats store.Stats
+	// Fault is asked before each statement that writes (0), before each commit
+	// (1) and after it (2), and makes it fail with what it returns. For tests;
+	// nil in production.
+	Fault func(point int) error
 	// Logger gets the few things worth knowing; nil discards them.
 	Logger *slog.Logger
 }
@@ -44,6 +48,9 @@ type DB struct {
 	queries *queries
 	ops     chan *operation
 	chores  chan *operation
+	// Not shared between databases: a test in a synctest bubble may not see a
+	// channel that was made outside of it.
+	operations sync.Pool
 
 	mu      sync.RWMutex // guards stopped against a send on ops
 	stopped error

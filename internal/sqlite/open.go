@@ -89,6 +89,7 @@ func (db *DB) connect(ctx context.Context) error {
 	if db.queries, err = prepareQueries(ctx, db.read); err != nil {
 		return err
 	}
+	db.operations.New = newOperation
 	db.ops = make(chan *operation, db.opts.Queue)
 	db.chores = make(chan *operation, 4)
 	return nil

@@ -55,6 +55,9 @@ var _ store.Tx = (*tx)(nil)
 func (t *tx) start() error {
 	t.buckets = make(map[string]*kernel.Bucket)
 	t.kept = make(map[kernel.ExecutionID]kept)
+	if fault := t.w.db.opts.Fault; fault != nil {
+		t.fault = func(at faultPoint) error { return fault(int(at)) }
+	}
 	err := t.w.sql.lastPos.query(func(row []driver.Value) error {
 		t.pos = asInt(row[0])
 		return nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/agentkernel/kernelctl/internal/store"
@@ -29,7 +28,7 @@ type operation struct {
 	done chan struct{} // one token, when err is final
 }
 
-var operations = sync.Pool{New: func() any { return &operation{done: make(chan struct{}, 1)} }}
+func newOperation() any { return &operation{done: make(chan struct{}, 1)} }
 
 // Update implements [store.Writer].
 func (db *DB) Update(ctx context.Context, fn func(store.Tx) error) error {
@@ -42,7 +41,7 @@ func (db *DB) Chore(ctx context.Context, fn func(store.Tx) error) error {
 }
 
 func (db *DB) submit(ctx context.Context, queue chan<- *operation, fn func(store.Tx) error) error {
-	op := operations.Get().(*operation)
+	op := db.operations.Get().(*operation)
 	op.ctx, op.fn, op.err = ctx, fn, nil
 	db.mu.RLock()
 	if why := db.stopped; why != nil {
@@ -61,7 +60,7 @@ func (db *DB) submit(ctx context.Context, queue chan<- *operation, fn func(store
 	<-op.done
 	err := op.err
 	op.ctx, op.fn = nil, nil
-	operations.Put(op)
+	db.operations.Put(op)
 	return err
 }
 
