@@ -1,0 +1,243 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/agentkernel/kernelctl/internal/tui/text"
+)
+
+// executionsScreen is the list of executions.
+type executionsScreen struct {
+	list
+	marks   map[string]bool
+	filter  string
+	parsed  filter
+	sort    int
+	desc    bool
+	preview bool
+	made    made
+}
+
+// made is what the ids of a list were made of: the same again needs no work.
+type made struct {
+	rev, sort int
+	desc      bool
+	filter    string
+	st        *store
+}
+
+// exSorts are the orders of the list; ties break by id, newest first.
+var exSorts = []struct {
+	name string
+	cmp  func(a, b *execution) int
+}{
+	{"age", func(a, b *execution) int { return b.CreatedAt.Compare(a.CreatedAt.Time) }},
+	{"updated", func(a, b *execution) int { return b.UpdatedAt.Compare(a.UpdatedAt.Time) }},
+	{"status", func(a, b *execution) int { return cmp.Compare(statusRank(a), statusRank(b)) }},
+	{"agent", func(a, b *execution) int { return cmp.Compare(a.AgentID, b.AgentID) }},
+	{"step", func(a, b *execution) int { return cmp.Compare(a.step, b.step) }},
+}
+
+// statusRank puts first what may need somebody.
+func statusRank(e *execution) int {
+	return slices.Index([]string{"blocked", "failed", "running", "pending", "cancelled", "completed"}, string(e.Status))
+}
+
+func (s *executionsScreen) rows(st *store) {
+	now := made{st.exRev, s.sort, s.desc, s.filter, st}
+	if now == s.made {
+		return
+	}
+	s.made = now
+	rows := make([]*execution, 0, len(st.executions))
+	for _, e := range st.executions {
+		if s.parsed.empty() || s.parsed.match(row{hay: e.hay, status: string(e.Status), agent: e.AgentID, target: e.step, labels: e.Labels}) {
+			rows = append(rows, e)
+		}
+	}
+	by := exSorts[s.sort].cmp
+	slices.SortFunc(rows, func(a, b *execution) int {
+		c := by(a, b)
+		if s.desc {
+			c = -c
+		}
+		return cmp.Or(c, cmp.Compare(b.ID, a.ID))
+	})
+	for id := range s.marks {
+		if st.executions[id] == nil {
+			delete(s.marks, id)
+		}
+	}
+	ids := make([]string, len(rows))
+	for i, e := range rows {
+		ids[i] = e.ID
+	}
+	s.set(ids)
+}
+
+func (s *executionsScreen) act(m *Model, a action) tea.Cmd {
+	switch a {
+	case actMark:
+		toggle(s.marks, s.cur)
+		s.list.act(actDown)
+	case actUnmark:
+		clear(s.marks)
+	case actSort:
+		s.sort = (s.sort + 1) % len(exSorts)
+	case actReverse:
+		s.desc = !s.desc
+	case actPreview:
+		s.preview = !s.preview
+	case actOpen:
+		return m.openDetail(s.cur)
+	case actDiverge:
+		ids := slices.Sorted(maps.Keys(s.marks))
+		return m.openDiverge([2]string{ids[0], ids[1]})
+	default:
+		s.list.act(a)
+	}
+	return nil
+}
+
+func (s *executionsScreen) side(w int) bool { return s.preview && w >= 120 && s.cur != "" }
+
+func (s *executionsScreen) arrange(m *Model, _, h int) {
+	s.rows(m.st)
+	s.size(h - 1)
+}
+
+func (s *executionsScreen) about(m *Model) string {
+	total := len(m.st.executions)
+	loaded := "all loaded"
+	switch {
+	case !m.st.exLoaded:
+		loaded = "loading"
+	case !m.st.exAll:
+		loaded = fmt.Sprintf("newest %d loaded", total)
+	}
+	if s.filter != "" {
+		return fmt.Sprintf("filter %s: %d of %d (%s)", text.Clean(s.filter), len(s.ids), total, loaded)
+	}
+	return fmt.Sprintf("%d executions (%s)", total, loaded)
+}
+
+func (s *executionsScreen) draw(m *Model, w, h int) []string {
+	if len(s.ids) == 0 {
+		return s.empty(m, w)
+	}
+	lw := w
+	if s.side(w) {
+		lw = w * 60 / 100
+	}
+	cols := exColumns(lw)
+	left := []string{m.th.paint(tokDim, cols.header(exSorts[s.sort].name, s.desc))}
+	for _, id := range s.window() {
+		left = append(left, s.row(m, m.st.executions[id], cols, lw))
+	}
+	if lw == w {
+		return left
+	}
+	return beside(left, s.drawPreview(m, w-lw-3, h), lw, h)
+}
+
+func (s *executionsScreen) empty(m *Model, w int) []string {
+	switch {
+	case !m.st.exLoaded && !m.conn.online():
+		return center(w, "Nothing was heard of the server yet.")
+	case !m.st.exLoaded:
+		return center(w, "Asking …")
+	case s.filter != "":
+		return center(w, fmt.Sprintf("0 of %d match; esc clears the filter", len(m.st.executions)))
+	}
+	return center(w, "No executions. Try:", "kernelctl ex create --agent demo --input '{}'")
+}
+
+func exColumns(w int) columns {
+	if w >= 84 {
+		return newColumns(w, col{"id", 8}, col{"agent", 16}, col{"status", 10}, col{"step", 18}, col{"age", 5}, col{"updated", 9}, col{"labels", -1})
+	}
+	return newColumns(w, col{"id", 8}, col{"agent", 12}, col{"status", 10}, col{"age", 5}, col{"updated", 9}, col{"step", -1})
+}
+
+func (s *executionsScreen) row(m *Model, e *execution, cols columns, w int) string {
+	if e == nil {
+		return ""
+	}
+	now := m.serverNow()
+	selected := e.ID == s.cur
+	line := cols.line(marker(selected, s.marks[e.ID]), func(name string) string {
+		switch name {
+		case "id":
+			return short(e.ID)
+		case "agent":
+			return text.Clean(e.AgentID)
+		case "status":
+			if selected {
+				return string(e.Status)
+			}
+			return m.th.paint(execToken(e.Status), string(e.Status))
+		case "step":
+			return e.step
+		case "age":
+			return ago(now.Sub(e.CreatedAt.Time))
+		case "updated":
+			return ago(now.Sub(e.UpdatedAt.Time))
+		case "labels":
+			return labels(e.Labels)
+		}
+		return ""
+	})
+	if line = text.Fit(line, w); selected {
+		return m.th.selected(line)
+	}
+	return line
+}
+
+func labels(l map[string]string) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(l)) {
+		parts = append(parts, k+"="+l[k])
+	}
+	return text.Clean(strings.Join(parts, " "))
+}
+
+func (s *executionsScreen) drawPreview(m *Model, w, h int) []string {
+	e := m.st.executions[s.cur]
+	if e == nil {
+		return nil
+	}
+	now := m.serverNow()
+	out := []string{ruleLine(&m.th, short(e.ID), string(e.Status), w)}
+	add := func(name, value string) {
+		if value == "" {
+			return
+		}
+		for i, piece := range text.Words(text.Clean(value), max(w-12, 10)) {
+			if i > 0 {
+				name = ""
+			}
+			out = append(out, " "+text.Fit(name, 10)+" "+piece)
+		}
+	}
+	add("id", e.ID)
+	add("agent", e.AgentID)
+	add("status", string(e.Status)+" since "+ago(now.Sub(e.UpdatedAt.Time)))
+	add("reason", e.FailureReason)
+	add("step", e.step)
+	add("created", e.CreatedAt.Local().Format("2006-01-02 15:04:05"))
+	if e.DeadlineAt != nil {
+		add("deadline", left(e.DeadlineAt.Sub(now)))
+	}
+	add("labels", labels(e.Labels))
+	add("events", fmt.Sprint(e.LastEventSeq))
+	if a := m.st.waiting(e.ID); a != nil {
+		out = append(append(out, ""), m.card(a, w)...)
+	}
+	return fill(out, h)
+}
