@@ -33,6 +33,12 @@ func (c *call) openStream() (*sse, error) {
 
 func (s *sse) frame(f wire.Frame) { s.buf = wire.AppendFrame(s.buf, f) }
 
+func (s *sse) event(e *store.Event) {
+	var w jsonWriter
+	w.event(e)
+	s.frame(wire.Frame{ID: strconv.FormatInt(e.Seq, 10), Event: e.Type.String(), Data: w.b})
+}
+
 // flush sends what was appended. A reader that takes nothing for a while is
 // given up.
 func (s *sse) flush() error {
@@ -45,6 +51,9 @@ func (s *sse) flush() error {
 	}
 	return s.control.Flush()
 }
+
+// close lifts the bound on writes: the connection may serve other requests yet.
+func (s *sse) close() { _ = s.control.SetWriteDeadline(time.Time{}) }
 
 func (s *sse) ping() error {
 	s.buf = wire.AppendComment(s.buf, "ping")
@@ -84,7 +93,7 @@ func (c *call) listEvents() error {
 		if err != nil || seq < 0 {
 			bad.add(wire.HeaderLastEventID, "must be the id of an event that this tail sent")
 		}
-		after = max(after, seq)
+		after = seq // the URL is that of the first connection
 	}
 	if err := bad.err(); err != nil {
 		return err
@@ -118,6 +127,7 @@ func (c *call) tailEvents(after int64) error {
 	if err != nil {
 		return nil //nolint:nilerr // the client is gone
 	}
+	defer out.close()
 	ctx, cancel := c.until()
 	defer cancel()
 	t := &tail{call: c, out: out, last: after}
@@ -181,8 +191,11 @@ func (t *tail) live(ctx context.Context, live *stream.Subscription[store.Event],
 		return t.catchUp(ctx)
 	}
 	for {
-		if e.Seq == t.last+1 && t.send(&e) {
+		switch {
+		case e.Seq == t.last+1 && t.send(&e):
 			return true, t.out.flush()
+		case e.Seq <= t.last && e.Type.Terminal(): // it started behind the end
+			return true, nil
 		}
 		select {
 		case e = <-live.C:
@@ -197,9 +210,7 @@ func (t *tail) live(ctx context.Context, live *stream.Subscription[store.Event],
 
 // send appends one event and reports whether it was the terminal one.
 func (t *tail) send(e *store.Event) bool {
-	var w jsonWriter
-	w.event(e)
-	t.out.frame(wire.Frame{ID: strconv.FormatInt(e.Seq, 10), Event: e.Type.String(), Data: w.b})
+	t.out.event(e)
 	t.last = e.Seq
 	return e.Type.Terminal()
 }
@@ -216,6 +227,7 @@ func (c *call) streamDeltas() error {
 	if err != nil {
 		return nil //nolint:nilerr // the client is gone
 	}
+	defer out.close()
 	if x.Status.Terminal() {
 		out.end(x.Status)
 		return nil
@@ -274,6 +286,7 @@ func (c *call) feed() error {
 	if err != nil {
 		return nil //nolint:nilerr // the client is gone
 	}
+	defer out.close()
 	ctx, cancel := c.until()
 	defer cancel()
 	ping := time.NewTicker(c.s.opts.Ping)
@@ -283,9 +296,7 @@ func (c *call) feed() error {
 		case e := <-live.C:
 			for more := true; more; {
 				if (agent == "" || agent == e.Agent) && strings.HasPrefix(e.Type.String(), prefix) {
-					var w jsonWriter
-					w.event(&e.Event)
-					out.frame(wire.Frame{Event: e.Type.String(), Data: w.b})
+					out.event(&e.Event)
 				}
 				if live.Lagged() {
 					out.frame(wire.Frame{Event: wire.SSELagged, Data: []byte("{}")})
