@@ -16,6 +16,7 @@ const childVar = "SQLITE_TEST_CHILD"
 
 var children = map[string]func(args []string) error{
 	"open":   childOpen,
+	"serve":  childServe,
 	"backup": childBackup,
 }
 

@@ -6,7 +6,7 @@ import "strings"
 type statements struct {
 	events [maxEventRows]*stmt // inserts of one row, of two, …
 
-	begin, commit, rollback, checkpoint, truncate, probe, lastPos, insertExecution, hasten, wait *stmt
+	begin, commit, rollback, checkpoint, truncate, probe, lastPos, insertExecution *stmt
 
 	updateExecution, insertLabel, insertStep, updateStep, insertResult, insertApproval *stmt
 	decideApproval, insertBlock, deleteBlock, insertPark, endParks, insertSignal       *stmt
@@ -61,8 +61,6 @@ func (s *statements) texts() []struct {
 		{&s.rollback, `ROLLBACK`},
 		{&s.checkpoint, `PRAGMA wal_checkpoint(PASSIVE)`},
 		{&s.truncate, `PRAGMA wal_checkpoint(TRUNCATE)`},
-		{&s.hasten, `PRAGMA busy_timeout(0)`},
-		{&s.wait, `PRAGMA busy_timeout(` + busyTimeout + `)`},
 		{&s.probe, `UPDATE probe SET at = ?`},
 		{&s.lastPos, `SELECT max(last,coalesce((SELECT max(pos) FROM events),0)) FROM retired`},
 		{&s.insertExecution, `INSERT INTO executions(no,id,agent_no,status,created_at,deadline_at,failure,labels) VALUES (?,?,?,?,?,?,'',?)`},

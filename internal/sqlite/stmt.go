@@ -34,6 +34,16 @@ func (c *conn) prepare(sql string) (*stmt, error) {
 	return st, nil
 }
 
+// once runs a statement that takes effect when it is compiled, as some pragmas
+// do: prepared, it would do nothing any more.
+func (c *conn) once(sql string) error {
+	s, err := c.raw.Prepare(sql)
+	if err != nil {
+		return fmt.Errorf("%s: %w", head(sql), err)
+	}
+	return s.Close()
+}
+
 func (c *conn) close() error {
 	var errs []error
 	for _, s := range c.stmts {

@@ -164,10 +164,10 @@ func (w *writer) rest() (done bool) {
 
 // checkpoint never waits for readers: nobody could write meanwhile.
 func (w *writer) checkpoint(mode *stmt) (done bool, err error) {
-	if err := w.sql.hasten.exec(); err != nil {
+	if err := w.conn.once("PRAGMA busy_timeout(0)"); err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, w.sql.wait.exec()) }()
+	defer func() { err = errors.Join(err, w.conn.once("PRAGMA busy_timeout("+busyTimeout+")")) }()
 	err = mode.query(func(row []driver.Value) error { // busy, frames in the log, frames copied
 		done = asInt(row[0]) == 0 && asInt(row[1]) == asInt(row[2])
 		return nil
