@@ -13,8 +13,9 @@ env -u GOOS -u GOARCH CGO_ENABLED=0 go build -trimpath \
   -ldflags "-X github.com/agentkernel/kernelctl/internal/version.version=${1:-}" \
   -o "$dir/kernelctl" ./cmd/kernelctl
 
-# With an empty environment and home: nothing of this machine gets into the files.
-k() { env -i HOME="$dir" LC_ALL=C "$dir/kernelctl" "$@"; }
+# Nothing of this machine gets into the files: the environment is empty, and
+# defaults that are below the home folder begin with ~, as people write them.
+k() { (cd "$dir" && env -i HOME='~' LC_ALL=C ./kernelctl "$@"); }
 
 rm -rf completions man
 mkdir completions man
@@ -25,7 +26,8 @@ k completion powershell >completions/kernelctl.ps1
 k gen man "$PWD/man"
 gzip -9 -n man/*.1
 
-for f in completions/kernelctl.{bash,zsh,fish,ps1} man/kernelctl.1.gz; do
-  [[ -s $f ]] || { echo "$f is missing or empty" >&2; exit 1; }
+for f in completions/kernelctl.{bash,zsh,fish,ps1}; do
+  grep -q __complete "$f" || { echo "$f does not complete anything" >&2; exit 1; }
 done
 bash -n completions/kernelctl.bash
+[[ -s man/kernelctl.1.gz ]] || { echo "there is no manual page" >&2; exit 1; }
