@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"strings"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
 	"github.com/agentkernel/kernelctl/internal/store"
@@ -16,6 +17,49 @@ func Fail(db *DB, fault func(point int) error) error {
 		}
 		return nil
 	})
+}
+
+// Texts are all statements that db runs again and again, with the values that
+// matter to the plan of a list.
+func (db *DB) Texts() []string {
+	var texts []string
+	for _, q := range (&queries{}).texts() {
+		texts = append(texts, q.sql)
+	}
+	for _, q := range (&statements{}).texts() {
+		texts = append(texts, q.sql)
+	}
+	labels := [][2]string{{"k", "v"}, {"k2", "v2"}}
+	for _, q := range []store.ExecutionQuery{
+		{}, {Before: 9}, {Agent: "a"}, {Agent: "a", Before: 9}, {Status: 2}, {Status: 2, Before: 9}, {Agent: "a", Status: 2},
+		{Agent: "a", Status: 2, Before: 9}, {Labels: labels}, {Labels: labels, Before: 9}, {Labels: labels, Agent: "a", Status: 1, Before: 9},
+	} {
+		text, _ := listExecutions(q)
+		texts = append(texts, text)
+	}
+	execution := kernel.ExecutionID{UUID: kernel.UUID{1}}
+	for _, q := range []store.ApprovalQuery{{}, {Status: 1}, {Agent: "a"}, {Agent: "a", Status: 1}, {Execution: execution}, {Execution: execution, Status: 1, Agent: "a"}} {
+		text, _ := listApprovals(q)
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// Plan is how SQLite carries out a statement, a line a step.
+func (db *DB) Plan(text string) ([]string, error) {
+	rows, err := db.read.Query("EXPLAIN QUERY PLAN "+text, make([]any, strings.Count(text, "?"))...)
+	if err != nil {
+		return nil, err
+	}
+	var steps []string
+	err = each(rows, func(row scanner) error {
+		var a, b, c int
+		var step string
+		err := row.Scan(&a, &b, &c, &step)
+		steps = append(steps, step)
+		return err
+	})
+	return steps, err
 }
 
 // Fault is an error with one of SQLite's codes.

@@ -1,11 +1,13 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,11 +43,12 @@ const approvalColumns = `p.id,e.id,s.step_id,a.id,p.status,s.kind,s.target,v.bod
 const agentColumns = `a.id,a.webhook_url,a.secret,a.lease_seconds,a.registered_at,a.updated_at,p.bundle,p.sha256,p.loaded_at
   FROM agents a LEFT JOIN policies p ON p.agent_no=a.no AND p.replaced_at IS NULL WHERE a.deleted=0`
 
-// timerSources lists everything that falls due; each branch walks a partial index.
-const timerSources = `SELECT 1,p.timeout_at,p.execution_no,p.id FROM approvals p WHERE p.status=1 AND p.timeout_at<=?1
-  UNION ALL SELECT 2,b.timeout_at,b.execution_no,NULL FROM blocks b WHERE b.timeout_at<=?1 AND b.reason=2
-  UNION ALL SELECT 3,x.deadline_at,x.no,NULL FROM executions x WHERE x.deadline_at<=?1 AND x.deadline_at IS NOT NULL AND x.ended_at IS NULL
-  UNION ALL SELECT 4,k.retry_at,k.execution_no,NULL FROM parks k WHERE k.retry_at<=?1 AND k.retry_at IS NOT NULL`
+// timerSources lists the first of everything that falls due, soonest first: each
+// branch walks an index in order, however much is due.
+const timerSources = `SELECT * FROM (SELECT 1,timeout_at,execution_no,id FROM approvals WHERE status=1 AND timeout_at<=?1 ORDER BY timeout_at LIMIT ?2)
+  UNION ALL SELECT * FROM (SELECT 2,timeout_at,execution_no,NULL FROM blocks WHERE timeout_at<=?1 AND reason=2 ORDER BY timeout_at LIMIT ?2)
+  UNION ALL SELECT * FROM (SELECT 3,deadline_at,no,NULL FROM executions WHERE deadline_at<=?1 AND deadline_at IS NOT NULL AND ended_at IS NULL ORDER BY deadline_at LIMIT ?2)
+  UNION ALL SELECT * FROM (SELECT 4,retry_at,execution_no,NULL FROM parks WHERE retry_at<=?1 AND retry_at IS NOT NULL ORDER BY retry_at LIMIT ?2)`
 
 // shownBodies lists the types of events whose body is part of the payload that
 // readers see. The bodies of the others stay on the disk.
@@ -61,14 +64,29 @@ func shownBodies() string {
 
 func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
 	q := &queries{}
-	for _, p := range []struct {
+	for _, p := range q.texts() {
+		st, err := db.PrepareContext(ctx, p.sql)
+		if err != nil {
+			return q, fmt.Errorf("prepare %q: %w", head(p.sql), err)
+		}
+		*p.to = st
+	}
+	return q, nil
+}
+
+// texts pairs every query with its SQL.
+func (q *queries) texts() []struct {
+	to  **sql.Stmt
+	sql string
+} {
+	return []struct {
 		to  **sql.Stmt
 		sql string
 	}{
 		{&q.execution, "SELECT " + executionColumns + " WHERE e.id=?"},
 		{&q.header, "SELECT e.no,a.id,e.labels FROM executions e JOIN agents a ON a.no=e.agent_no WHERE e.id=?"},
 		{&q.events, "SELECT pos,seq,id,cause,type,at,payload,CASE WHEN type IN (" + shownBodies() + ") THEN body END FROM events WHERE execution_no=? AND seq>? ORDER BY seq LIMIT ?"},
-		{&q.steps, "SELECT " + stepColumns + " WHERE e.id=? ORDER BY s.no"},
+		{&q.steps, "SELECT " + stepColumns + " WHERE e.id=?"},
 		{&q.step, "SELECT " + stepColumns + " WHERE e.id=? AND s.step_id=?"},
 		{&q.approval, "SELECT " + approvalColumns + " WHERE p.id=?"},
 		{&q.body, "SELECT body FROM events WHERE pos=?"},
@@ -86,14 +104,7 @@ func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
 		{&q.counts, "SELECT status,count(*) FROM executions GROUP BY status"},
 		{&q.waiting, "SELECT count(*) FROM approvals WHERE status=1"},
 		{&q.queued, "SELECT count(*) FROM dispatches WHERE status<=2"},
-	} {
-		st, err := db.PrepareContext(ctx, p.sql)
-		if err != nil {
-			return q, fmt.Errorf("prepare %q: %w", head(p.sql), err)
-		}
-		*p.to = st
 	}
-	return q, nil
 }
 
 func (q *queries) close() {
@@ -196,7 +207,30 @@ func (db *DB) Header(ctx context.Context, id kernel.ExecutionID) (h store.Header
 
 // Executions implements [store.Reader].
 func (db *DB) Executions(ctx context.Context, q store.ExecutionQuery) (page []store.Execution, next int64, err error) {
-	where, args := []string{"1"}, []any{}
+	text, args := listExecutions(q)
+	err = db.reading(ctx, "list executions", func(ctx context.Context) error {
+		rows, err := db.read.QueryContext(ctx, text, args...)
+		if err != nil {
+			return err
+		}
+		return each(rows, func(row scanner) error {
+			var x store.Execution
+			err := scanExecutionRow(row, &x)
+			page = append(page, x)
+			return err
+		})
+	})
+	if len(page) > q.Limit {
+		page = page[:q.Limit]
+		next = page[q.Limit-1].No
+	}
+	return page, next, err
+}
+
+// listExecutions asks for one more than the page holds, to know whether there
+// is a next one. Every form of it walks an index in the order of the list.
+func listExecutions(q store.ExecutionQuery) (text string, args []any) {
+	where := []string{"1"}
 	add := func(clause string, values ...any) {
 		where, args = append(where, clause), append(args, values...)
 	}
@@ -219,25 +253,7 @@ func (db *DB) Executions(ctx context.Context, q store.ExecutionQuery) (page []st
 	if q.Before > 0 {
 		add(order+"<?", q.Before)
 	}
-	text := "SELECT " + from + " WHERE " + strings.Join(where, " AND ") + " ORDER BY " + order + " DESC LIMIT ?"
-	args = append(args, q.Limit+1)
-	err = db.reading(ctx, "list executions", func(ctx context.Context) error {
-		rows, err := db.read.QueryContext(ctx, text, args...)
-		if err != nil {
-			return err
-		}
-		return each(rows, func(row scanner) error {
-			var x store.Execution
-			err := scanExecutionRow(row, &x)
-			page = append(page, x)
-			return err
-		})
-	})
-	if len(page) > q.Limit {
-		page = page[:q.Limit]
-		next = page[q.Limit-1].No
-	}
-	return page, next, err
+	return "SELECT " + from + " WHERE " + strings.Join(where, " AND ") + " ORDER BY " + order + " DESC LIMIT ?", append(args, q.Limit+1)
 }
 
 // Events implements [store.Reader].
@@ -268,6 +284,8 @@ func (db *DB) Steps(ctx context.Context, execution kernel.ExecutionID) (steps []
 			return err
 		}, execution.UUID[:])
 	})
+	// Not by SQLite, which would carry the bodies through its sorter.
+	slices.SortFunc(steps, func(a, b store.Step) int { return cmp.Compare(a.No, b.No) })
 	return steps, err
 }
 

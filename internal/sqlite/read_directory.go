@@ -13,19 +13,9 @@ import (
 
 // Approvals implements [store.Reader].
 func (db *DB) Approvals(ctx context.Context, q store.ApprovalQuery) (page []store.Approval, err error) {
-	where, args := []string{"1"}, []any{}
-	if q.Status != 0 {
-		where, args = append(where, "p.status=?"), append(args, int64(q.Status))
-	}
-	if q.Agent != "" {
-		where, args = append(where, "a.id=?"), append(args, string(q.Agent))
-	}
-	if !q.Execution.IsZero() {
-		where, args = append(where, "e.id=?"), append(args, q.Execution.UUID[:])
-	}
-	text := "SELECT " + approvalColumns + " WHERE " + strings.Join(where, " AND ") + " ORDER BY p.timeout_at,p.no LIMIT ?"
+	text, args := listApprovals(q)
 	err = db.reading(ctx, "list approvals", func(ctx context.Context) error {
-		rows, err := db.read.QueryContext(ctx, text, append(args, q.Limit)...)
+		rows, err := db.read.QueryContext(ctx, text, args...)
 		if err != nil {
 			return err
 		}
@@ -37,6 +27,23 @@ func (db *DB) Approvals(ctx context.Context, q store.ApprovalQuery) (page []stor
 		})
 	})
 	return page, err
+}
+
+func listApprovals(q store.ApprovalQuery) (text string, args []any) {
+	where := []string{"1"}
+	// Left to itself, SQLite would go through all executions of the agent.
+	columns := strings.Replace(approvalColumns, "JOIN executions", "CROSS JOIN executions", 1)
+	if q.Status != 0 {
+		where, args = append(where, "p.status=?"), append(args, int64(q.Status))
+	}
+	if q.Agent != "" {
+		where, args = append(where, "a.id=?"), append(args, string(q.Agent))
+	}
+	if !q.Execution.IsZero() {
+		columns = approvalColumns
+		where, args = append(where, "e.id=?"), append(args, q.Execution.UUID[:])
+	}
+	return "SELECT " + columns + " WHERE " + strings.Join(where, " AND ") + " ORDER BY p.timeout_at,p.no LIMIT ?", append(args, q.Limit)
 }
 
 // Approval implements [store.Reader].
