@@ -22,7 +22,14 @@ import (
 
 var update = flag.Bool("update", false, "write what the commands print into the scripts")
 
+// quickExit keeps the race detector from sleeping for a second at the end of
+// every process.
+const quickExit = "atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
+	if err := os.Setenv("GORACE", quickExit); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"kernelctl": main})
 }
 
@@ -57,7 +64,7 @@ func setup(env *testscript.Env) error {
 	}
 	for _, v := range []string{
 		"HOME=" + home, "XDG_CONFIG_HOME=" + home + "/.config", "XDG_CACHE_HOME=" + home + "/.cache",
-		"TERM=xterm-256color", "LANG=C.UTF-8", "TZ=UTC",
+		"TERM=xterm-256color", "LANG=C.UTF-8", "TZ=UTC", "GORACE=" + quickExit,
 	} {
 		name, value, _ := strings.Cut(v, "=")
 		env.Setenv(name, value)

@@ -46,7 +46,10 @@ func longLogServer(t *testing.T, events int) string {
 // a pipe gets.
 func TestLongListsTakeConstantMemory(t *testing.T) {
 	t.Parallel()
-	const events = 100_000
+	events := 100_000
+	if underRace {
+		events = 5_000
+	}
 	url := longLogServer(t, events)
 	for _, format := range []string{"jsonl", "tsv", "json", "table", "name"} {
 		t.Run(format, func(t *testing.T) {
@@ -61,7 +64,7 @@ func TestLongListsTakeConstantMemory(t *testing.T) {
 				t.Errorf("%d lines, want %d or more", lines.n, events)
 			}
 			usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-			if !ok || runtime.GOOS != "linux" {
+			if !ok || runtime.GOOS != "linux" || underRace {
 				return
 			}
 			if mb := usage.Maxrss >> 10; mb > 100 {
@@ -127,7 +130,7 @@ func TestVersionIsQuick(t *testing.T) {
 		if strings.ContainsRune(shown, '\x1b') || !strings.HasPrefix(shown, "kernelctl ") {
 			t.Fatalf("it showed %q", shown)
 		}
-		if best < enough {
+		if best < enough || underRace {
 			return
 		}
 	}

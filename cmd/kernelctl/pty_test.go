@@ -47,7 +47,7 @@ func lookPath(ts *testscript.TestScript, name string) string {
 
 func environ(ts *testscript.TestScript) []string {
 	var env []string
-	for _, name := range []string{"HOME", "PATH", "TERM", "LANG", "TZ", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "KERNELCTL_SERVER", "KERNELCTL_BY", "KERNELCTL_TOKEN", "NO_COLOR", "USER", "CI", "KERNELCTL_PAGER", "WORK", "TMPDIR"} {
+	for _, name := range []string{"HOME", "PATH", "TERM", "LANG", "TZ", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "KERNELCTL_SERVER", "KERNELCTL_BY", "KERNELCTL_TOKEN", "NO_COLOR", "USER", "CI", "KERNELCTL_PAGER", "WORK", "TMPDIR", "GORACE"} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}

@@ -80,13 +80,17 @@ func (s *session) askWords(src source) []string {
 	if s.ReadsStdin() { // stdin is the shell's
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(s.context(), completeWithin)
+	within := completeWithin
+	if d, err := time.ParseDuration(s.io.Env("KERNELCTL_COMPLETE_WITHIN")); err == nil && d > 0 {
+		within = d
+	}
+	ctx, cancel := context.WithTimeout(s.context(), within)
 	defer cancel()
 	token, err := s.Token(ctx, s.io.In, discard{})
 	if err != nil {
 		return nil
 	}
-	c, err := client.New(s.Server, client.Options{Token: token, UserAgent: s.f.version.UserAgent(), RequestTimeout: completeWithin, Tries: 1})
+	c, err := client.New(s.Server, client.Options{Token: token, UserAgent: s.f.version.UserAgent(), RequestTimeout: within, Tries: 1})
 	if err != nil {
 		return nil
 	}

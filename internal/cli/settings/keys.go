@@ -38,6 +38,7 @@ func Keys() []Key {
 func Environment() []Key {
 	return []Key{
 		{Env: "KERNELCTL_CONFIG", Help: "path of the configuration file"},
+		{Env: "KERNELCTL_COMPLETE_WITHIN", Help: "how long the completion of a shell may ask the server; default 300ms"},
 		{Env: "KERNELCTL_FORCE_TTY", Help: "number of columns: behave as on a terminal (for tests)"},
 		{Env: "SERVICE_BEARER_TOKEN", Help: "the server's own token; used for a server on this machine only"},
 		{Env: "NO_COLOR", Help: "no colour when not empty"},
