@@ -191,8 +191,11 @@ func (w *writer) finish() error {
 		if err := w.storeLeases(); err != nil {
 			return fmt.Errorf("store the leases: %w", explain(err))
 		}
-		_, err := w.checkpoint(w.sql.truncate)
-		return err
+		// All of it is on the disk already: what was not copied now is at the next start.
+		if _, err := w.checkpoint(w.sql.truncate); err != nil {
+			w.db.log.Warn("checkpoint", slog.Any("err", explain(err)))
+		}
+		return nil
 	}
 	return w.stop()
 }
