@@ -181,7 +181,7 @@ func (s *approvalsScreen) draw(m *Model, w, h int) []string {
 	if len(s.ids) == 0 {
 		return s.empty(m, w)
 	}
-	cols := apColumns(l.listW)
+	cols := apColumns(l.listW, l.side)
 	left := []string{m.th.paint(tokDim, cols.header(apSorts[s.sort].name, s.desc))}
 	for _, id := range s.window() {
 		left = append(left, s.row(m, m.st.approvals[id], cols, l.listW))
@@ -214,8 +214,10 @@ func (s *approvalsScreen) empty(m *Model, w int) []string {
 	return center(w, fmt.Sprintf("Nothing waits for you. %d running. New ones appear here.", running))
 }
 
-func apColumns(w int) columns {
+func apColumns(w int, side bool) columns {
 	switch {
+	case side: // the preview has the arguments
+		return newColumns(w, col{"left", 8}, col{"target", 18}, col{"agent", 12}, col{"rule", 14}, col{"execution", 9}, col{"age", 4}, col{"approvers", -1})
 	case w >= 100:
 		return newColumns(w, col{"left", 8}, col{"target", 20}, col{"agent", 14}, col{"rule", 16}, col{"execution", 9}, col{"age", 4}, col{"approvers", 14}, col{"args", -1})
 	case w >= 78:
@@ -318,6 +320,9 @@ func (s *approvalsScreen) drawPreview(m *Model, w, h int) []string {
 	return fill(out, h)
 }
 
+// cardLines bounds each value of a card, so that none pushes the others out.
+const cardLines = 3
+
 // card is the head of an approval: all that is known of it but the arguments.
 func (m *Model) card(a *approval, w int) []string {
 	state := "time left " + left(a.TimeoutAt.Sub(m.serverNow()))
@@ -330,11 +335,17 @@ func (m *Model) card(a *approval, w int) []string {
 		if value == "" {
 			return
 		}
-		for i, piece := range text.Words(text.Clean(value), max(w-12, 10)) {
+		pieces := text.Words(text.Clean(value), max(w-12, 10))
+		for i, piece := range pieces {
 			if i > 0 {
 				name = ""
 			}
-			out = append(out, text.Fit(" "+text.Fit(name, 10)+" "+piece, w))
+			if i == cardLines-1 && len(pieces) > cardLines {
+				piece = fmt.Sprintf("… %d more lines", len(pieces)-i)
+			}
+			if i < cardLines {
+				out = append(out, text.Fit(" "+text.Fit(name, 10)+" "+piece, w))
+			}
 		}
 	}
 	add("target", fmt.Sprintf("%s  (%s)  %s  requested %s, %s ago", a.Target, a.Kind, step, clock(a.CreatedAt), ago(m.serverNow().Sub(a.CreatedAt.Time))))

@@ -53,6 +53,7 @@ type decide struct {
 	seen map[int]bool // lines of the arguments that were on the screen
 	top  int
 	wrap int      // the width that flat was made for
+	tall int      // the height of the terminal then
 	flat []string // the arguments of all items
 	cut  int      // bytes of them that are not in flat
 

@@ -11,9 +11,9 @@ import (
 func (d *decide) geometry(m *Model) (w, args int) {
 	w = min(max(m.w-12, 50), 110)
 	w = min(w, m.w-6)
-	if w != d.wrap {
-		d.wrap = w
-		d.flat = d.text(w - 2)
+	if w != d.wrap || m.h != d.tall {
+		d.wrap, d.tall = w, m.h
+		d.flat = d.text(m, w-2)
 		d.seen = map[int]bool{}
 		d.top = 0
 	}
@@ -50,13 +50,21 @@ func (d *decide) scroll(m *Model, key string) {
 
 // text are the arguments of all items, whole: long lines are broken, nothing is
 // folded.
-func (d *decide) text(w int) []string {
+func (d *decide) text(m *Model, w int) []string {
 	var out []string
 	d.cut = 0
+	if len(d.items) == 1 {
+		if _, cut := d.facts(m, w+2); cut { // the whole of it can be read here
+			for _, s := range []string{d.what(&d.items[0]), d.ruling(&d.items[0])} {
+				out = append(out, text.Words(s, w)...)
+			}
+			out = append(out, "args:")
+		}
+	}
 	for i := range d.items {
 		a := &d.items[i]
 		if len(d.items) > 1 {
-			out = append(out, text.Cut(fmt.Sprintf("%d. %s  %s  agent %s  execution %s", i+1, short(a.ID), text.Clean(a.Target), text.Clean(a.AgentID), short(a.ExecutionID)), w))
+			out = append(out, text.Words(fmt.Sprintf("%d. %s  %s", i+1, short(a.ID), d.what(a)), w)...)
 		}
 		if len(a.Args) == 0 {
 			out = append(out, "  args not available")
@@ -87,26 +95,44 @@ func (d *decide) hidden() string {
 
 // head is what is decided, before the arguments.
 func (d *decide) head(m *Model, w int) []string {
-	a := &d.items[0]
 	if len(d.items) > 1 {
 		return []string{fmt.Sprintf("%d approvals, all listed below with their arguments", len(d.items))}
 	}
-	out := text.Words(fmt.Sprintf("%s   agent %s   execution %s", text.Clean(a.Target), text.Clean(a.AgentID), short(a.ExecutionID)), w)
-	why := text.Clean(a.RuleID)
-	for _, s := range []string{a.Reason, a.Message} {
-		if s != "" {
-			why += ": " + text.Clean(s)
+	short, _ := d.facts(m, w)
+	return short
+}
+
+// facts are the target and the rule of a single approval, in as few lines as
+// the terminal has room for; cut says that not all of it is there.
+func (d *decide) facts(m *Model, w int) (lines []string, cut bool) {
+	a := &d.items[0]
+	room := []int{1, 3}
+	if m.h < 20 {
+		room[1] = 1
+	}
+	for i, s := range []string{d.what(a), d.ruling(a)} {
+		ls := text.Words(s, w)
+		if n := room[i]; len(ls) > n {
+			ls = append(ls[:n-1:n-1], text.Cut(strings.Join(ls[n-1:], " "), w))
+			cut = true
+		}
+		lines = append(lines, ls...)
+	}
+	return lines, cut
+}
+
+func (d *decide) what(a *approval) string {
+	return fmt.Sprintf("%s   agent %s   execution %s", text.Clean(a.Target), text.Clean(a.AgentID), short(a.ExecutionID))
+}
+
+func (d *decide) ruling(a *approval) string {
+	s := "rule " + text.Clean(a.RuleID)
+	for _, part := range []string{a.Reason, a.Message} {
+		if part != "" {
+			s += ": " + text.Clean(part)
 		}
 	}
-	rule := text.Words("rule "+why, w)
-	room := 3
-	if m.h < 20 {
-		room = 1
-	}
-	if len(rule) > room {
-		rule = append(rule[:room-1], text.Cut(strings.Join(rule[room-1:], " "), w))
-	}
-	return append(out[:1], rule...)
+	return s
 }
 
 func (d *decide) view(m *Model, _, _ int) []string {

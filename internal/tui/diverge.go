@@ -257,7 +257,7 @@ func (s *divergeScreen) draw(m *Model, w, h int) []string {
 	}
 	verdict := "No step differs."
 	if s.found.kind != nil {
-		verdict = fmt.Sprintf("They diverge at step %d, in %s. %d equal steps before.", s.found.at+1, strings.Join(s.found.kind, " and "), s.found.at)
+		verdict = fmt.Sprintf("They diverge at step %d, in %s.", s.found.at+1, strings.Join(s.found.kind, " and "))
 		if slices.Contains(s.found.kind, "length") {
 			verdict = fmt.Sprintf("All %d steps of the shorter one are equal; the other one goes on.", s.found.at)
 		}

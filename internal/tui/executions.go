@@ -10,6 +10,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/agentkernel/kernelctl/internal/tui/text"
+	"github.com/agentkernel/kernelctl/internal/wire"
 )
 
 // executionsScreen is the list of executions.
@@ -21,10 +22,12 @@ type executionsScreen struct {
 	sort    int
 	desc    bool
 	preview bool
-	made    made
+	all     []*execution // in order
+	ordered made         // what all was made of
+	made    made         // what the ids were made of
 }
 
-// made is what the ids of a list were made of: the same again needs no work.
+// made is what a list was made of: the same again needs no work.
 type made struct {
 	rev, sort int
 	desc      bool
@@ -46,39 +49,70 @@ var exSorts = []struct {
 
 // statusRank puts first what may need somebody.
 func statusRank(e *execution) int {
-	return slices.Index([]string{"blocked", "failed", "running", "pending", "cancelled", "completed"}, string(e.Status))
+	switch e.Status {
+	case wire.ExecutionBlocked:
+		return 0
+	case wire.ExecutionFailed:
+		return 1
+	case wire.ExecutionRunning:
+		return 2
+	case wire.ExecutionPending:
+		return 3
+	case wire.ExecutionCancelled:
+		return 4
+	case wire.ExecutionCompleted:
+	}
+	return 5
 }
 
 func (s *executionsScreen) rows(st *store) {
-	now := made{st.exRev, s.sort, s.desc, s.filter, st}
-	if now == s.made {
+	// By age the order changes only with what there is.
+	rev := st.exRev
+	if s.sort == 0 {
+		rev = st.exSet
+	}
+	order := made{rev: rev, sort: s.sort, desc: s.desc, st: st}
+	fresh := order != s.ordered
+	if fresh {
+		s.ordered = order
+		s.order(st)
+	}
+	now := made{filter: s.filter}
+	if s.filter != "" {
+		now.rev = st.exRev
+	}
+	if !fresh && now == s.made {
 		return
 	}
 	s.made = now
-	rows := make([]*execution, 0, len(st.executions))
-	for _, e := range st.executions {
-		if s.parsed.empty() || s.parsed.match(row{hay: e.hay, status: string(e.Status), agent: e.AgentID, target: e.step, labels: e.Labels}) {
-			rows = append(rows, e)
+	ids := make([]string, 0, len(s.all))
+	for _, e := range s.all {
+		if e = st.executions[e.ID]; s.parsed.empty() || s.parsed.match(row{hay: e.words(), status: string(e.Status), agent: e.AgentID, target: e.step, labels: e.Labels}) {
+			ids = append(ids, e.ID)
 		}
 	}
+	for id := range s.marks {
+		if st.executions[id] == nil {
+			delete(s.marks, id)
+		}
+	}
+	s.set(ids)
+}
+
+// order sorts all executions.
+func (s *executionsScreen) order(st *store) {
+	s.all = s.all[:0]
+	for _, e := range st.executions {
+		s.all = append(s.all, e)
+	}
 	by := exSorts[s.sort].cmp
-	slices.SortFunc(rows, func(a, b *execution) int {
+	slices.SortFunc(s.all, func(a, b *execution) int {
 		c := by(a, b)
 		if s.desc {
 			c = -c
 		}
 		return cmp.Or(c, cmp.Compare(b.ID, a.ID))
 	})
-	for id := range s.marks {
-		if st.executions[id] == nil {
-			delete(s.marks, id)
-		}
-	}
-	ids := make([]string, len(rows))
-	for i, e := range rows {
-		ids[i] = e.ID
-	}
-	s.set(ids)
 }
 
 func (s *executionsScreen) act(m *Model, a action) tea.Cmd {

@@ -187,6 +187,8 @@ func (r *rig) online() *rig {
 	return r
 }
 
+func (r *rig) resize(w, h int) { r.send(tea.WindowSizeMsg{Width: w, Height: h}) }
+
 func (r *rig) feed(cs ...change) { r.send(sourceMsg{r.m.feed, changesMsg(cs)}) }
 
 func (r *rig) send(msg tea.Msg) {

@@ -113,7 +113,7 @@ func defaultKeys() keymap {
 		bind(actFollow, "f", "follow the newest", "follow", scrDetail),
 		bind(actZoom, "z", "one pane on the whole screen, or all again", "zoom", scrDetail),
 		bind(actFilter, "/", "filter; in a text: search. Words, status: agent: rule: target: label:key=value", "filter"),
-		bind(actNext, "n", "next match, rule or difference", "", scrDetail, scrAgents, scrDiverge),
+		bind(actNext, "n", "next match, rule or difference", "next", scrDetail, scrAgents, scrDiverge),
 		bind(actPrev, "N", "previous match, rule or difference", "", scrDetail, scrAgents, scrDiverge),
 		bind(actSort, "s", "sort by the next column", "sort", lists...),
 		bind(actReverse, "S", "reverse the order", "", lists...),

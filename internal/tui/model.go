@@ -217,6 +217,7 @@ func (m *Model) apply(cs changesMsg) tea.Cmd {
 	if m.st.apRev != rev {
 		m.st.count()
 	}
+	m.st.prune()
 	switch {
 	case lost:
 		return m.askAll()

@@ -110,6 +110,11 @@ func (m *Model) can(a action) bool {
 		return m.screen != scrMetrics
 	case actBack:
 		return m.screen == scrDetail || m.screen == scrDiverge || m.filtered() != ""
+	case actNext, actPrev:
+		if m.screen == scrDetail {
+			v := m.de.text()
+			return v != nil && v.find != ""
+		}
 	case actTestPolicy:
 		return m.ag.cur != "" && m.conn.online()
 	}

@@ -31,7 +31,7 @@ func (a *approval) pending() bool { return a.Status == wire.ApprovalPending }
 type execution struct {
 	wire.Execution
 	step string // the target of its last step, clean
-	hay  string
+	hay  string // for filters, lower case; made when it is needed
 }
 
 // store holds what was heard of the service. Only Update writes to it. Rev
@@ -42,6 +42,7 @@ type store struct {
 	agents     []wire.Agent
 	apRev      int
 	exRev      int
+	exSet      int // changes of which executions there are
 	apLoaded   bool
 	exLoaded   bool // the first page
 	exAll      bool // as many as are wanted
@@ -165,12 +166,18 @@ func (s *store) putExecution(x wire.Execution) {
 	if old != nil {
 		e.step = old.step
 	}
-	e.index()
+	if old == nil {
+		s.exSet++
+	}
 	s.executions[x.ID] = e
 	s.exRev++
 }
 
-func (e *execution) index() {
+// words are what a filter looks for words in.
+func (e *execution) words() string {
+	if e.hay != "" {
+		return e.hay
+	}
 	var b strings.Builder
 	for _, p := range []string{e.ID, e.AgentID, string(e.Status), e.step, e.FailureReason} {
 		b.WriteString(p)
@@ -180,6 +187,27 @@ func (e *execution) index() {
 		b.WriteString(k + "=" + v + " ")
 	}
 	e.hay = strings.ToLower(b.String())
+	return e.hay
+}
+
+// prune forgets the oldest executions that have ended when there are too many.
+func (s *store) prune() {
+	if len(s.executions) < maxExecutions*6/5 {
+		return
+	}
+	var ended []*execution
+	for _, e := range s.executions {
+		if e.Status.Terminal() {
+			ended = append(ended, e)
+		}
+	}
+	sortBy(ended, func(e *execution) int64 { return e.CreatedAt.UnixMicro() })
+	for _, e := range ended[:min(len(ended), len(s.executions)-maxExecutions)] {
+		delete(s.executions, e.ID)
+	}
+	s.exAll = false
+	s.exSet++
+	s.exRev++
 }
 
 // apply takes an event of the feed. Ask says that the approvals are to be
@@ -202,6 +230,7 @@ func (s *store) apply(c change) (ask, lost bool) {
 		}
 		e = &execution{Execution: wire.Execution{ID: c.exec, AgentID: c.agent, Labels: c.labels, CreatedAt: c.at, DeadlineAt: c.limit}}
 		s.executions[c.exec] = e
+		s.exSet++
 	}
 	if c.seq <= e.LastEventSeq {
 		return ask, lost
@@ -216,7 +245,7 @@ func (s *store) apply(c change) (ask, lost bool) {
 	if c.step != "" {
 		e.step = text.Clean(c.step)
 	}
-	e.index()
+	e.hay = ""
 	s.exRev++
 	// An execution that ends takes its approvals with it.
 	if e.Status.Terminal() {

@@ -131,7 +131,11 @@ func (m *Model) header() string {
 	if m.readOnly() {
 		who = "read-only"
 	}
-	right := text.Cut(text.Clean(where), max(m.w/3, 10)) + "  " + text.Cut(text.Clean(who), 20)
+	who = text.Cut(text.Clean(who), 20)
+	right := text.Cut(text.Clean(where), max(m.w/3, 10)) + "  " + who
+	if text.Width(left)+text.Width(right)+2 > m.w {
+		right = who
+	}
 	return m.th.header(m.place.Color, text.Between(left, right, m.w))
 }
 
