@@ -104,7 +104,6 @@ func (p *planner) restart() error {
 func (p *planner) replace(why, queued string) {
 	l := p.lease()
 	l.Claims = max(0, l.Claims-1)
-	l.Status, l.NotBefore, l.Memory = DispatchPending, p.at, nil
 	p.emit(p.s.Queued, &DeliveryFailed{Dispatch: l.ID, Attempt: l.Attempt, Error: why, Status: DispatchFailed, NextAttemptAt: p.at})
 	p.requeue(queued)
 	p.saveAnyway = true

@@ -212,3 +212,40 @@ func TestFoldIsTotal(t *testing.T) {
 		}
 	}
 }
+
+// TestUsage: what an llm_call reports counts, as far as it can be true.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	const most = 1 << 40
+	for _, v := range []struct {
+		kind    kernel.StepKind
+		in, out int64
+		counts  bool
+	}{
+		{kernel.LLMCall, 7, 5, true},
+		{kernel.LLMCall, 0, 5, true},
+		{kernel.LLMCall, 7, 0, true},
+		{kernel.LLMCall, most, most, true},
+		{kernel.LLMCall, most + 1, 0, false},
+		{kernel.LLMCall, 0, most + 1, false},
+		{kernel.LLMCall, -1, 5, false},
+		{kernel.LLMCall, 7, -1, false},
+		{kernel.ToolCall, 7, 5, false},
+		{kernel.Local, 7, 5, false},
+	} {
+		w := newService().world(t)
+		situations()["claimed"](w)
+		step := w.do(w.submitCommand(&submission{caller: w.lease.Holder, kind: v.kind, target: "m", ruling: rulings[0]})).answer.Step
+		w.do(&kernel.FinishStep{
+			Meta: w.meta(), Caller: w.lease.Holder, Step: step, Succeeded: true, Outcome: kernel.NewBody([]byte("1")),
+			Usage: &kernel.Usage{InputTokens: v.in, OutputTokens: v.out},
+		})
+		want := int64(0)
+		if v.counts {
+			want = v.in + v.out
+		}
+		if got := w.state.Steps[step].Usage; (got != nil) != v.counts || w.state.Tokens != want {
+			t.Errorf("%s with %d+%d tokens: got %+v and a sum of %d, want %d", v.kind, v.in, v.out, got, w.state.Tokens, want)
+		}
+	}
+}
