@@ -35,7 +35,7 @@ func (p *Printer) node(d *json.Decoder) (*yaml.Node, error) {
 	case json.Delim:
 		return p.collection(d, v)
 	case string:
-		return p.text(v), nil
+		return p.text(v)
 	case json.Number:
 		return scalar("", v.String()), nil
 	case bool:
@@ -63,13 +63,13 @@ func (p *Printer) collection(d *json.Decoder, open json.Delim) (*yaml.Node, erro
 	return n, err
 }
 
-func (p *Printer) text(s string) *yaml.Node {
-	n := &yaml.Node{}
+// text quotes what some reader of YAML would take for something else: yes, 12.
+func (p *Printer) text(s string) (*yaml.Node, error) {
 	if p.Screen {
 		s = Lines(s)
 	}
-	n.SetString(s)
-	return n
+	n := &yaml.Node{}
+	return n, n.Encode(s)
 }
 
 func scalar(tag, value string) *yaml.Node {
