@@ -1,0 +1,185 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/agentkernel/kernelctl/internal/canonjson"
+	"github.com/agentkernel/kernelctl/internal/kernel"
+	"github.com/agentkernel/kernelctl/internal/sqlite"
+	"github.com/agentkernel/kernelctl/internal/store"
+)
+
+// stepsPerExecution is after how many steps a caller goes on to a new execution.
+const stepsPerExecution = 40
+
+// BenchmarkSubmitComplete records a step and its result: two operations, with
+// one caller (a commit each) and with many (commits shared).
+func BenchmarkSubmitComplete(b *testing.B) {
+	for _, callers := range []int{1, 16, 64} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			db := benchDB(b, sqlite.Options{})
+			b.ReportAllocs()
+			b.SetParallelism(callers) // times GOMAXPROCS
+			b.ResetTimer()
+			if callers == 1 {
+				a := &caller{db: db}
+				for range b.N {
+					a.step(b)
+				}
+				return
+			}
+			b.RunParallel(func(pb *testing.PB) {
+				a := &caller{db: db}
+				for pb.Next() {
+					a.step(b)
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkEviction is the same with so little memory that every operation
+// loads its execution from the rows and makes another one leave.
+func BenchmarkEviction(b *testing.B) {
+	db := benchDB(b, sqlite.Options{Resident: 1})
+	agents := make([]*caller, 64)
+	for i := range agents {
+		agents[i] = &caller{db: db}
+		agents[i].step(b)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		agents[i%len(agents)].step(b)
+	}
+}
+
+func benchDB(b *testing.B, opts sqlite.Options) *sqlite.DB {
+	b.Helper()
+	db, err := sqlite.Open(context.Background(), filepath.Join(b.TempDir(), "kernel.db"), opts)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- db.Run(ctx) }()
+	b.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			b.Error(err)
+		}
+	})
+	if err := putAgent(db); err != nil {
+		b.Fatal(err)
+	}
+	return db
+}
+
+// caller is an agent in the middle of an execution.
+type caller struct {
+	db     *sqlite.DB
+	id     kernel.ExecutionID
+	holder kernel.Holder
+	steps  int
+	args   [32]byte
+}
+
+var (
+	payload   = bytes.Repeat([]byte("x"), 600)
+	allowance = kernel.Ruling{Rule: "allow", Action: kernel.Allow}
+)
+
+func (a *caller) step(b *testing.B) {
+	if a.steps++; a.steps > stepsPerExecution || a.holder.Attempt == 0 {
+		a.start(b)
+	}
+	args := fmt.Appendf(a.args[:0], `{"n":%d}`, a.steps)
+	hash := kernel.Digest(canonjson.Digest(args))
+	submit := &kernel.SubmitStep{
+		Caller: a.holder, Kind: kernel.ToolCall, Target: "search", Idempotency: kernel.SafeToRetry, Args: kernel.NewBody(args),
+		ArgsHash: hash, FirstID: kernel.DeriveStepID(a.id, kernel.ToolCall, "search", hash, 0), Ruling: allowance, Approval: time.Minute,
+	}
+	answer := a.do(b, submit)
+	result := append(append([]byte(`{"text":"`), payload...), `"}`...)
+	a.do(b, &kernel.FinishStep{Caller: a.holder, Step: answer.Step, Succeeded: true, Outcome: kernel.NewBody(result)})
+}
+
+// start creates an execution and takes it.
+func (a *caller) start(b *testing.B) {
+	var err error
+	if a.id, err = create(a.db, []byte(`{}`)); err != nil {
+		b.Fatal(err)
+	}
+	a.steps = 1
+	claim := &kernel.ClaimDispatch{Timeout: time.Minute}
+	answer := a.with(b, claim, func(l *kernel.Lease) { claim.Dispatch = l.ID })
+	a.holder = answer.Claimed.Attempt
+	a.do(b, &kernel.RecordDelivery{Attempt: a.holder, Acked: true})
+}
+
+func (a *caller) do(b *testing.B, c kernel.Command) kernel.Answer { return a.with(b, c, nil) }
+
+func (a *caller) with(b *testing.B, c kernel.Command, prepare func(*kernel.Lease)) kernel.Answer {
+	var seed [10]byte
+	_, _ = rand.Read(seed[:])
+	var answer kernel.Answer
+	err := a.db.Update(context.Background(), func(tx store.Tx) error {
+		s, l, err := tx.Load(a.id)
+		if err != nil {
+			return err
+		}
+		kernel.Stamp(c, max(now(), s.UpdatedAt), seed)
+		if prepare != nil {
+			prepare(l)
+		}
+		plan, err := kernel.Decide(s, l, c)
+		if err != nil {
+			return err
+		}
+		answer = plan.Answer
+		return tx.Save(s, l, c, &plan)
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return answer
+}
+
+// BenchmarkVerify is how fast a database is checked, per event.
+func BenchmarkVerify(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "kernel.db")
+	db, err := sqlite.Open(context.Background(), path, sqlite.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- db.Run(ctx) }()
+	if err := putAgent(db); err != nil {
+		b.Fatal(err)
+	}
+	a := &caller{db: db}
+	for range 2000 {
+		a.step(b)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	var events int64
+	for range b.N {
+		report, err := sqlite.Verify(context.Background(), path, sqlite.VerifyOptions{})
+		if err != nil || !report.OK() {
+			b.Fatalf("%+v, %v", report, err)
+		}
+		events += report.Events
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(events), "ns/event")
+}
