@@ -24,10 +24,10 @@ type bare struct {
 	*server.Server
 	engine *engine.Engine
 	hub    *stream.Hub
-	t      *testing.T
+	t      testing.TB
 }
 
-func newBare(t *testing.T, opts server.Options) *bare {
+func newBare(t testing.TB, opts server.Options) *bare {
 	t.Helper()
 	hub := stream.NewHub()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "kernel.db"), sqlite.Options{OnCommit: hub.Committed})
@@ -103,7 +103,7 @@ func (b *bare) open(path string, opts ...daemontest.Option) *reader {
 
 // reader is a client that takes what is written, unless it is stuck.
 type reader struct {
-	t       *testing.T
+	t       testing.TB
 	header  http.Header
 	flushed chan struct{} // a token when something new was flushed
 	done    chan struct{} // closed when the handler has returned

@@ -106,6 +106,9 @@ func (c *call) translate(err error) *apiError {
 		return &apiError{code: wire.CodeUnavailable, message: "the store cannot be used now: nothing was changed that was not answered; the operator's log says why"}
 	case c.r.Context().Err() != nil || errors.Is(err, context.Canceled):
 		return &apiError{code: wire.CodeUnavailable, message: "the request was given up"}
+	case errors.Is(err, context.DeadlineExceeded):
+		c.log(slog.LevelWarn, "store too slow", err)
+		return &apiError{code: wire.CodeUnavailable, message: "the store took too long to answer: try again shortly"}
 	default:
 		c.log(slog.LevelError, "request failed", err)
 		return c.internal()

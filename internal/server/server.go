@@ -157,7 +157,7 @@ func (r *readiness) check(ctx context.Context, e *engine.Engine) error {
 	if time.Now().Before(r.until) {
 		return r.err
 	}
-	r.err = e.Ready(ctx)
+	r.err = e.Ready(context.WithoutCancel(ctx)) // the answer is everybody's
 	r.until = time.Now().Add(readyTTL)
 	return r.err
 }
