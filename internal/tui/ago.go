@@ -59,3 +59,11 @@ func short(id string) string {
 }
 
 func clock(t wire.Time) string { return t.Local().Format("15:04:05") }
+
+// plural is a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -303,7 +303,7 @@ func (s *approvalsScreen) drawPreview(m *Model, w, h int) []string {
 	if len(out) > h {
 		out = out[:h]
 	}
-	title := fmt.Sprintf("args (%d lines)", len(s.args.lines))
+	title := "args (" + plural(len(s.args.lines), "line") + ")"
 	if a.odd {
 		title += " ! holds characters that are shown as escapes"
 	}
@@ -341,7 +341,7 @@ func (m *Model) card(a *approval, w int) []string {
 				name = ""
 			}
 			if i == cardLines-1 && len(pieces) > cardLines {
-				piece = fmt.Sprintf("… %d more lines", len(pieces)-i)
+				piece = "… " + plural(len(pieces)-i, "more line")
 			}
 			if i < cardLines {
 				out = append(out, text.Fit(" "+text.Fit(name, 10)+" "+piece, w))
@@ -434,5 +434,5 @@ func (t *argsText) draw(th *theme, w, h int) []string {
 		return paintOdd(th, t.lines[:min(len(t.lines), max(h, 0))])
 	}
 	out := paintOdd(th, t.lines[:h-1])
-	return append(out, th.paint(tokWarn, text.Cut(fmt.Sprintf("  … %d more lines", len(t.lines)-h+1), w)))
+	return append(out, th.paint(tokWarn, text.Cut("  … "+plural(len(t.lines)-h+1, "more line"), w)))
 }

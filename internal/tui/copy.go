@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -33,10 +34,10 @@ func (m *Model) copyWhat(k string) tea.Cmd {
 		return nil
 	}
 	term := m.opt.Terminal
-	return func() tea.Msg {
+	return m.life.ask(askLimit, func(context.Context) tea.Msg {
 		how, err := term.Copy(s)
 		return copiedMsg{what, len(s), how, err}
-	}
+	})
 }
 
 func (m *Model) copied(c copiedMsg) {

@@ -81,11 +81,8 @@ func (d *decide) text(m *Model, w int) []string {
 func (d *decide) hidden() string {
 	n := len(d.flat) - len(d.seen)
 	var parts []string
-	switch {
-	case n == 1:
-		parts = append(parts, "1 line not shown")
-	case n > 1:
-		parts = append(parts, fmt.Sprintf("%d lines not shown", n))
+	if n > 0 {
+		parts = append(parts, plural(n, "line")+" not shown")
 	}
 	if d.cut > 0 {
 		parts = append(parts, fmt.Sprintf("%d bytes too many to show", d.cut))

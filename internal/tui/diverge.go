@@ -136,7 +136,7 @@ func (s *divergeScreen) compare() []diffLine {
 	a, b, at := s.steps[0], s.steps[1], s.found.at
 	first := max(at-3, 0)
 	if first > 0 {
-		both(fmt.Sprintf("… %d equal steps", first))
+		both("… " + plural(first, "equal step"))
 	}
 	for i := first; i < at; i++ {
 		both(fmt.Sprintf("%d  %s", i+1, stepLine(&a[i])))

@@ -158,7 +158,7 @@ func (s *executionsScreen) about(m *Model) string {
 	if s.filter != "" {
 		return fmt.Sprintf("filter %s: %d of %d (%s)", text.Clean(s.filter), len(s.ids), total, loaded)
 	}
-	return fmt.Sprintf("%d executions (%s)", total, loaded)
+	return fmt.Sprintf("%s (%s)", plural(total, "execution"), loaded)
 }
 
 func (s *executionsScreen) draw(m *Model, w, h int) []string {
@@ -217,7 +217,7 @@ func (s *executionsScreen) row(m *Model, e *execution, cols columns, w int) stri
 			}
 			return m.th.paint(execToken(e.Status), string(e.Status))
 		case "step":
-			return e.step
+			return m.st.doing(e)
 		case "age":
 			return ago(now.Sub(e.CreatedAt.Time))
 		case "updated":
@@ -263,7 +263,7 @@ func (s *executionsScreen) drawPreview(m *Model, w, h int) []string {
 	add("agent", e.AgentID)
 	add("status", string(e.Status)+" since "+ago(now.Sub(e.UpdatedAt.Time)))
 	add("reason", e.FailureReason)
-	add("step", e.step)
+	add("step", m.st.doing(e))
 	add("created", e.CreatedAt.Local().Format("2006-01-02 15:04:05"))
 	if e.DeadlineAt != nil {
 		add("deadline", left(e.DeadlineAt.Sub(now)))

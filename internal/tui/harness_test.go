@@ -364,3 +364,12 @@ func (r *rig) openTypical() {
 	r.send(sourceMsg{r.m.de.tail, eventsMsg(typicalEvents(id(2, 1)))})
 	r.send(sourceMsg{r.m.de.stream, deltasMsg{{StepID: id(4, 1), Seq: 0, Data: "Drafting the mail to the board."}}})
 }
+
+// eager is a fake whose feed is there at once.
+type eager struct{ *fake }
+
+func (e eager) Feed(ctx context.Context, o client.FeedOptions, _ func(wire.Event) error) error {
+	o.Link(client.Link{Up: true})
+	<-ctx.Done()
+	return ctx.Err()
+}

@@ -72,3 +72,15 @@ func TestKeymapRefusesDoubles(t *testing.T) {
 		t.Errorf("g is %s, want deny", a)
 	}
 }
+
+func TestLettersThatArriveTogetherAreKeys(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, typical(), 80, 24).online()
+	r.press("/agent:ops")
+	r.want("/ agent:ops", "drop_table")
+	r.wantNot("http_post")
+	r.press("enter")
+	r.want("filter agent:ops: 2 of 4")
+	r.press("esc")
+	r.want("http_post")
+}

@@ -152,9 +152,7 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 		m.arrange()
 		return nil
 	case tea.KeyMsg:
-		cmd := m.press(msg)
-		m.arrange()
-		return cmd
+		return m.typed(msg)
 	case tea.MouseMsg:
 		m.click(msg)
 		m.arrange()
@@ -176,6 +174,35 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 	cmd := m.answer(msg)
 	m.arrange()
 	return cmd
+}
+
+// maxTyped is how many letters that arrive at once are still taken for keys:
+// more are a paste of a terminal that does not say so.
+const maxTyped = 32
+
+// typed takes a message of the keyboard. Letters that arrived together, as they
+// do over a slow line, are keys of their own.
+func (m *Model) typed(k tea.KeyMsg) tea.Cmd {
+	if k.Type != tea.KeyRunes || k.Paste || len(k.Runes) < 2 {
+		cmd := m.press(k)
+		m.arrange()
+		return cmd
+	}
+	if len(k.Runes) > maxTyped {
+		k.Paste = true
+		return m.typed(k)
+	}
+	var cmds []tea.Cmd
+	for _, r := range k.Runes {
+		one := k
+		one.Runes = []rune{r}
+		if r == ' ' {
+			one.Type = tea.KeySpace
+		}
+		cmds = append(cmds, m.press(one))
+		m.arrange()
+	}
+	return tea.Batch(cmds...)
 }
 
 // heard takes a message of a source and asks for the next one.

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"context"
+
 	tea "github.com/charmbracelet/bubbletea"
 )
 
@@ -251,5 +253,5 @@ func (m *Model) notify() tea.Cmd {
 	}
 	m.belled = m.now()
 	term, kind := m.opt.Terminal, m.opt.Notify
-	return func() tea.Msg { term.Bell(kind); return nil }
+	return m.life.ask(askLimit, func(context.Context) tea.Msg { term.Bell(kind); return nil })
 }

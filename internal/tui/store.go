@@ -268,3 +268,14 @@ func (s *store) waiting(exec string) *approval {
 	}
 	return first
 }
+
+// doing is the target of the step that an execution is at, as far as that was
+// heard.
+func (s *store) doing(e *execution) string {
+	if e.step == "" && e.Status == wire.ExecutionBlocked {
+		if a := s.waiting(e.ID); a != nil {
+			return text.Clean(a.Target)
+		}
+	}
+	return e.step
+}

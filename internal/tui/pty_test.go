@@ -1,0 +1,215 @@
+//go:build linux || darwin
+
+package tui
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentkernel/kernelctl/internal/cli"
+)
+
+// helperEnv makes the test binary play a command on a terminal.
+const helperEnv = "KERNELCTL_TUI_HELPER"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(helperEnv) {
+	case "":
+		os.Exit(m.Run())
+	case "version":
+		stdio := cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+		os.Exit(cli.Run(context.Background(), []string{"version"}, stdio, cli.Options{Commands: Commands()}))
+	default:
+		os.Exit(helper())
+	}
+}
+
+// bomb is a clipboard that lets the next look at the clock panic, which is in
+// the middle of Update.
+type bomb struct {
+	mu    sync.Mutex
+	armed bool
+}
+
+func (b *bomb) Copy(string) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.armed = true
+	return "test", nil
+}
+
+func (b *bomb) Bell(string) {}
+
+func (b *bomb) now() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.armed {
+		panic("boom")
+	}
+	return time.Now()
+}
+
+func helper() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	o := Options{}
+	if os.Getenv(helperEnv) == "panic" {
+		b := &bomb{}
+		o.Terminal, o.Now = b, b.now
+	}
+	err := Run(ctx, Place{Client: eager{typical()}, By: "alice"}, o, os.Stdin, os.Stdout, true)
+	fmt.Println("END", err)
+	return 0
+}
+
+// console is the test binary on a terminal of its own.
+type console struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	pty  *os.File
+	tty  *os.File
+	had  *term.State
+	mu   sync.Mutex
+	out  bytes.Buffer
+	more chan struct{}
+}
+
+func openConsole(t *testing.T, mode string, env ...string) *console {
+	t.Helper()
+	c := &console{t: t, more: make(chan struct{}, 1)}
+	var err error
+	if c.pty, c.tty, err = pty.Open(); err != nil {
+		t.Skip("no pseudo-terminal here:", err)
+	}
+	if err := pty.Setsize(c.pty, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+		t.Fatal(err)
+	}
+	if c.had, err = term.GetState(c.tty.Fd()); err != nil {
+		t.Fatal(err)
+	}
+	c.cmd = exec.CommandContext(t.Context(), os.Args[0])
+	c.cmd.Env = append(append(os.Environ(), "TERM=xterm-256color", "CI=", "NO_COLOR=", helperEnv+"="+mode), env...)
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = c.tty, c.tty, c.tty
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go c.read()
+	t.Cleanup(func() { _ = c.pty.Close(); _ = c.tty.Close() })
+	return c
+}
+
+func (c *console) read() {
+	buf := make([]byte, 4096)
+	for {
+		n, err := c.pty.Read(buf)
+		c.mu.Lock()
+		c.out.Write(buf[:n])
+		c.mu.Unlock()
+		select {
+		case c.more <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (c *console) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out.String()
+}
+
+// until waits for a text on the terminal.
+func (c *console) until(want string) {
+	c.t.Helper()
+	late := time.After(20 * time.Second)
+	for !strings.Contains(c.text(), want) {
+		select {
+		case <-c.more:
+		case <-late:
+			c.t.Fatalf("no %q in:\n%q", want, c.text())
+		}
+	}
+}
+
+func (c *console) keys(s string) {
+	c.t.Helper()
+	if _, err := c.pty.WriteString(s); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// restored checks that the terminal is as it was.
+func (c *console) restored() {
+	c.t.Helper()
+	c.until("END")
+	if err := c.cmd.Wait(); err != nil {
+		c.t.Fatal(err)
+	}
+	out := c.text()
+	for name, seq := range map[string]string{"the main screen": "\x1b[?1049l", "the cursor": "\x1b[?25h", "pastes as they are": "\x1b[?2004l", "no reports of focus": "\x1b[?1004l"} {
+		if !strings.Contains(out, seq) {
+			c.t.Errorf("the terminal did not get back %s", name)
+		}
+	}
+	now, err := term.GetState(c.tty.Fd())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if d := cmp.Diff(fmt.Sprint(c.had), fmt.Sprint(now)); d != "" {
+		c.t.Errorf("modes of the terminal (-before +after):\n%s", d)
+	}
+}
+
+func TestTheTerminalIsRestored(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(c *console){
+		"quit":   func(c *console) { c.keys("q") },
+		"ctrl+c": func(c *console) { c.keys("\x03") },
+		"term":   func(c *console) { _ = c.cmd.Process.Signal(syscall.SIGTERM) },
+		"panic":  func(c *console) { c.keys("y"); c.until("copy:"); c.keys("i") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := openConsole(t, name)
+			c.until("send_email")
+			end(c)
+			c.restored()
+		})
+	}
+}
+
+// TestOtherCommandsLeaveTheTerminalAlone holds the reason for package guard.
+func TestOtherCommandsLeaveTheTerminalAlone(t *testing.T) {
+	t.Parallel()
+	for _, env := range []string{"TERM=xterm-256color", "TERM=dumb", "NO_COLOR=1"} {
+		c := openConsole(t, "version", env)
+		began := time.Now()
+		c.until("\n")
+		if err := c.cmd.Wait(); err != nil {
+			t.Fatal(err, c.text())
+		}
+		if d := time.Since(began); d > 2*time.Second { // it was 5 s; alone it takes a hundredth of that
+			t.Errorf("%s: version took %s", env, d)
+		}
+		if out := c.text(); strings.Contains(out, "\x1b]") || strings.Contains(out, "\x1b[6n") || strings.ContainsRune(out, 0x1b) {
+			t.Errorf("%s: version wrote %q", env, out)
+		}
+	}
+}
