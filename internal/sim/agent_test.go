@@ -37,14 +37,14 @@ func (d *deliverer) Deliver(ctx context.Context, job engine.Delivery) error {
 	}
 	if !w.chance(r, w.shape.crash) { // else the agent dies with the webhook in its hands
 		a := &attempt{w: w, job: job, me: job.Attempt, r: child(r), keyed: r.IntN(4) > 0}
-		w.actors.Go(func() {
+		w.actors.Go(func() { //nolint:contextcheck // an agent outlives its webhook
 			pause(begins)
 			a.run()
 		})
 	}
 	if w.chance(r, w.shape.doubled) { // an ack that is told twice
 		again := child(r)
-		w.actors.Go(func() {
+		w.actors.Go(func() { //nolint:contextcheck // and so does this
 			pause(upTo(again, time.Minute))
 			_ = w.call(again, func(ctx context.Context, e *engine.Engine) error { return e.Acked(ctx, job.Execution, job.Attempt) })
 		})

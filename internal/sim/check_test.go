@@ -117,6 +117,10 @@ func (l *logged) read(used slots) {
 			continue
 		}
 		l.event(e, d, used)
+		l.w.h.met.add(e.Type.String())
+		if q, ok := d.(*kernel.DispatchQueued); ok {
+			l.w.h.met.add("queued " + q.Reason)
+		}
 	}
 	if int64(len(all)) != l.x.LastSeq {
 		l.w.t.Errorf("%s has %d events, and says %d", l.x.ID, len(all), l.x.LastSeq)

@@ -35,9 +35,12 @@ func (w *world) client(n int) {
 	for w.retry(r, create) != nil || id.IsZero() {
 		pause(time.Second)
 	}
-	cancelAt := time.Time{}
-	if r.IntN(5) == 0 {
-		cancelAt = time.Now().Add(upTo(r, w.shape.horizon))
+	if r.IntN(4) == 0 {
+		at := upTo(r, []time.Duration{w.shape.horizon, 2 * time.Second}[r.IntN(2)])
+		w.actors.Go(func() {
+			pause(at)
+			w.cancel(id)
+		})
 	}
 	for k := 0; ; k++ {
 		pause(time.Second + upTo(r, 20*time.Second))
@@ -47,16 +50,13 @@ func (w *world) client(n int) {
 			return err
 		}) != nil || x.Status.Terminal() {
 			if x.Status.Terminal() {
+				w.signal(id, signals[0], fmt.Sprintf("%d-late", n))
 				return
 			}
 			continue
 		}
 		if r.IntN(3) == 0 || w.calm.Load() {
 			w.signal(id, signals[r.IntN(len(signals))], fmt.Sprintf("%d-%d", n, k))
-		}
-		if !cancelAt.IsZero() && time.Now().After(cancelAt) {
-			cancelAt = time.Time{}
-			w.cancel(id)
 		}
 	}
 }

@@ -19,6 +19,8 @@ type history struct {
 	unclean   bool // a life ended without storing its leases; chaos writes it
 	decisions atomic.Int64
 
+	met *tally
+
 	mu         sync.Mutex
 	order      int64 // of what happens here
 	numbers    map[kernel.ExecutionID]int
@@ -88,9 +90,9 @@ type (
 	}
 )
 
-func newHistory(t *testing.T) *history {
+func newHistory(t *testing.T, met *tally) *history {
 	return &history{
-		t: t, numbers: make(map[kernel.ExecutionID]int), inputs: make(map[int]string), ids: make(map[int]kernel.ExecutionID),
+		t: t, met: met, numbers: make(map[kernel.ExecutionID]int), inputs: make(map[int]string), ids: make(map[int]kernel.ExecutionID),
 		deliveries: make(map[attemptKey]delivered), counts: make(map[kernel.ExecutionID]int),
 		effects: make(map[stepKey][]effect), reported: make(map[stepKey][]outcome), outcomes: make(map[stepKey]outcome),
 		answers: make(map[submitKey]kernel.Answer), endings: make(map[kernel.ExecutionID]ending),
@@ -166,6 +168,7 @@ func (h *history) submitted(job engine.Delivery, n int, req engine.Submit, a ker
 	if a.Decision == kernel.Replay {
 		h.acknowledge(stepKey{job.Execution, a.Step}, outcome{a.Failed, string(a.Body)})
 	}
+	h.met.add("submit " + a.Decision.String())
 	h.accept(job, write{what: "submit", began: began, step: a.Step, answer: a})
 }
 
@@ -174,6 +177,7 @@ func (h *history) effect(job engine.Delivery, step kernel.StepID, o op) {
 	defer h.lock()()
 	key := stepKey{job.Execution, step}
 	for _, before := range h.effects[key] {
+		h.met.add("effect again")
 		switch {
 		case o.mode == kernel.AtMostOnce:
 			h.t.Errorf("%s: the effect of step %s ran twice, which is at_most_once", job.Execution, step)
@@ -194,6 +198,7 @@ func (h *history) outcome(job engine.Delivery, step kernel.StepID, succeeded boo
 func (h *history) finished(job engine.Delivery, step kernel.StepID, succeeded bool, body []byte, a kernel.Answer, began time.Time) {
 	defer h.lock()()
 	key := stepKey{job.Execution, step}
+	h.met.add("outcome " + a.Decision.String())
 	switch a.Decision {
 	case kernel.Recorded:
 		h.acknowledge(key, outcome{!succeeded, string(body)})

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -62,6 +63,7 @@ type faults struct {
 	r       *rand.Rand
 	full    float64 // the chance that the disk is full
 	crashIn int     // so many points from now the process dies; 0: never
+	crashAt int     // of this kind, or anyPoint
 	copyTo  string  // where what is on the disk then is kept; "": the file is used again
 	dead    bool
 }
@@ -77,15 +79,19 @@ const (
 func (e sqliteError) Error() string { return "fault " + strconv.Itoa(int(e)) }
 func (e sqliteError) Code() int     { return int(e) }
 
-const afterCommit = 2
+const (
+	anyPoint    = -1
+	afterCommit = 2
+)
 
 func (l *life) fault(point int) error {
 	f := &l.faults
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.crashIn > 0 {
+	if f.crashIn > 0 && (f.crashAt == anyPoint || f.crashAt == point) {
 		if f.crashIn--; f.crashIn == 0 {
 			f.dead = true
+			l.w.h.met.add(fmt.Sprint("crash at point ", point))
 			if f.copyTo != "" {
 				l.w.snapshot(filepath.Dir(f.copyTo))
 			}
@@ -93,6 +99,7 @@ func (l *life) fault(point int) error {
 		}
 	}
 	if point != afterCommit && l.w.chance(f.r, f.full) {
+		l.w.h.met.add("disk full")
 		return diskFull
 	}
 	return nil
@@ -176,6 +183,7 @@ func (l *life) follow(ctx context.Context) error {
 
 // stop ends the life as a signal to the daemon does.
 func (w *world) stop() {
+	w.h.met.add("stop")
 	l := w.down()
 	for _, p := range l.moving {
 		if err := p.stop(); err != nil {
@@ -184,7 +192,7 @@ func (w *world) stop() {
 	}
 	if err := l.writer.stop(); err != nil {
 		w.h.unclean = true
-		if var_ := sqliteError(0); !errors.As(err, &var_) {
+		if fault := sqliteError(0); !errors.As(err, &fault) {
 			w.t.Errorf("stop the store: %v", err)
 		}
 	}
@@ -195,7 +203,10 @@ func (w *world) stop() {
 func (w *world) crash(r *rand.Rand) {
 	l := w.current()
 	l.faults.mu.Lock()
-	l.faults.crashIn = 1 + int(upTo(r, 40))
+	l.faults.crashIn, l.faults.crashAt = 1+int(upTo(r, 40)), anyPoint
+	if r.IntN(2) == 0 {
+		l.faults.crashIn, l.faults.crashAt = 1+r.IntN(4), 1+r.IntN(afterCommit)
+	}
 	if r.IntN(2) == 0 {
 		l.faults.copyTo = filepath.Join(w.folder, "life-"+strconv.Itoa(w.born), "kernel.db")
 	}
@@ -243,13 +254,13 @@ func (w *world) chaos() {
 			return
 		case <-time.After(upTo(r, w.shape.horizon/2)):
 		}
-		switch r.IntN(4) {
+		switch r.IntN(5) {
 		case 0:
 			if w.shape.stops {
 				w.stop()
 				w.away(r)
 			}
-		case 1:
+		case 1, 4:
 			if w.shape.crashes {
 				w.crash(r)
 				w.away(r)

@@ -18,7 +18,7 @@ default_action: allow
 rules:
   - id: gate
     when: {target: gate*}
-    then: {decision: require_approval, approval_config: {timeout: 2m}}
+    then: {decision: require_approval, approval_config: {timeout: 2m, approvers: [alice, bob]}}
   - id: brief
     when: {target: brief*}
     then: {decision: require_approval, approval_config: {timeout: 3s, approvers: [alice, bob]}}
@@ -27,16 +27,16 @@ rules:
     then: {decision: deny, reason: never}
   - id: few
     when: {target: few*}
-    then: {decision: allow, rate_limit: {max_calls: 2, window: 10s}}
+    then: {decision: allow, rate_limit: {max_calls: 2, window: 30s}}
   - id: park
     when: {target: park*}
-    then: {decision: allow, rate_limit: {max_calls: 3, window: 15s, per_what: agent, max_wait: 2m}}
+    then: {decision: allow, rate_limit: {max_calls: 3, window: 45s, per_what: agent, max_wait: 2m}}
   - id: shared
     when: {target: shared*}
-    then: {decision: allow, rate_limit: {max_calls: 4, window: 5s, per_what: global, max_wait: 10m}}
+    then: {decision: allow, rate_limit: {max_calls: 4, window: 20s, per_what: global, max_wait: 10m}}
   - id: both
     when: {target: both*}
-    then: {decision: require_approval, rate_limit: {max_calls: 1, window: 8s, max_wait: 1m}, approval_config: {timeout: 30s}}
+    then: {decision: require_approval, rate_limit: {max_calls: 1, window: 40s, max_wait: 1m}, approval_config: {timeout: 30s}}
   - id: spend
     when: {step_kind: llm_call}
     then: {decision: allow, budget: {max_tokens: 40, on_exceed: require_approval}}
@@ -48,10 +48,10 @@ var limits = map[string]struct {
 	window time.Duration
 	scope  kernel.LimitScope
 }{
-	"few":    {2, 10 * time.Second, kernel.PerExecution},
-	"park":   {3, 15 * time.Second, kernel.PerAgent},
-	"shared": {4, 5 * time.Second, kernel.PerService},
-	"both":   {1, 8 * time.Second, kernel.PerExecution},
+	"few":    {2, 30 * time.Second, kernel.PerExecution},
+	"park":   {3, 45 * time.Second, kernel.PerAgent},
+	"shared": {4, 20 * time.Second, kernel.PerService},
+	"both":   {1, 40 * time.Second, kernel.PerExecution},
 }
 
 var (
@@ -80,11 +80,15 @@ type program struct {
 
 func drawProgram(r *rand.Rand, s *shape, lease time.Duration) program {
 	p := program{fails: r.IntN(6) == 0}
+	var favourites []string // twins and full buckets come of doing the same again
+	for range 1 + r.IntN(4) {
+		favourites = append(favourites, targets[r.IntN(len(targets))])
+	}
 	for range 1 + r.IntN(s.steps) {
-		group := []op{drawOp(r, lease)}
-		if r.IntN(6) == 0 {
+		group := []op{drawOp(r, favourites, lease)}
+		if r.IntN(4) == 0 {
 			for n := range 1 + r.IntN(3) {
-				o := drawOp(r, lease)
+				o := drawOp(r, favourites, lease)
 				if o.signal == "" { // what runs at once is told apart by what it does
 					o.args = fmt.Sprintf(`{"beside":%d}`, n)
 				}
@@ -96,17 +100,20 @@ func drawProgram(r *rand.Rand, s *shape, lease time.Duration) program {
 	return p
 }
 
-func drawOp(r *rand.Rand, lease time.Duration) op {
-	if r.IntN(10) == 0 {
+func drawOp(r *rand.Rand, targets []string, lease time.Duration) op {
+	if r.IntN(8) == 0 {
 		o := op{signal: signals[r.IntN(len(signals))]}
 		if r.IntN(2) == 0 {
-			o.wait = time.Duration(1+r.IntN(60)) * time.Second
+			o.wait = time.Duration(1+r.IntN(20)) * time.Second
 		}
 		return o
 	}
 	o := op{
 		kind: kernel.ToolCall, target: targets[r.IntN(len(targets))], args: fmt.Sprintf(`{"n":%d}`, r.IntN(2)),
-		mode: kernel.SafeToRetry, takes: upTo(r, lease+lease/2), fails: r.IntN(8) == 0,
+		mode: kernel.SafeToRetry, takes: upTo(r, time.Second), fails: r.IntN(8) == 0,
+	}
+	if r.IntN(3) == 0 {
+		o.takes = upTo(r, lease+lease/2)
 	}
 	switch r.IntN(5) {
 	case 0:

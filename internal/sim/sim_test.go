@@ -19,6 +19,8 @@ func TestService(t *testing.T) {
 	if *only != 0 {
 		from, n = *only, 1
 	}
+	met := newTally()
+	t.Cleanup(func() { met.report(t, n) })
 	for seed := from; seed < from+n; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
@@ -29,7 +31,7 @@ func TestService(t *testing.T) {
 						t.Logf("to replay: go test ./internal/sim -run TestService -sim.seed=%d -count=5", seed)
 					}
 				}()
-				newWorld(t, seed, folder).run()
+				newWorld(t, seed, folder, met).run()
 			})
 		})
 	}

@@ -33,7 +33,7 @@ type shape struct {
 
 func drawShape(r *rand.Rand) shape {
 	s := shape{
-		agents: 1 + r.IntN(3), executions: 1 + r.IntN(6), steps: 2 + r.IntN(8),
+		agents: 1 + r.IntN(3), executions: 1 + r.IntN(7), steps: 2 + r.IntN(12),
 		horizon:   time.Duration(20+r.IntN(400)) * time.Second,
 		deadlines: r.IntN(3) == 0,
 		crashes:   r.IntN(2) == 0, stops: r.IntN(2) == 0,
@@ -56,6 +56,9 @@ func drawShape(r *rand.Rand) shape {
 			*p = 0.01 + 0.15*r.Float64()
 		}
 	}
+	if r.IntN(4) == 0 {
+		s.undelivered = 0.6
+	}
 	return s
 }
 
@@ -76,8 +79,8 @@ type world struct {
 	path string
 }
 
-func newWorld(t *testing.T, seed uint64, folder string) *world {
-	w := &world{t: t, seed: seed, folder: folder, calmed: make(chan struct{}), h: newHistory(t)}
+func newWorld(t *testing.T, seed uint64, folder string, met *tally) *world {
+	w := &world{t: t, seed: seed, folder: folder, calmed: make(chan struct{}), h: newHistory(t, met)}
 	w.shape = drawShape(w.rand("shape"))
 	w.path = filepath.Join(folder, "life-0", "kernel.db")
 	return w
@@ -86,7 +89,7 @@ func newWorld(t *testing.T, seed uint64, folder string) *world {
 // rand is a source of its own for each actor, so that they do not disturb each other.
 func (w *world) rand(name ...any) *rand.Rand {
 	h := fnv.New64a()
-	fmt.Fprintln(h, name...)
+	_, _ = fmt.Fprintln(h, name...)                 // never fails
 	return rand.New(rand.NewPCG(w.seed, h.Sum64())) //nolint:gosec // a seed is the point
 }
 
@@ -128,6 +131,11 @@ func (w *world) call(r *rand.Rand, fn func(context.Context, *engine.Engine) erro
 		go hangUp()
 	}
 	err := fn(ctx, l.engine)
+	if refusal, ok := engine.IsRejection(err); ok {
+		w.h.met.add("refused " + refusal.Code.String())
+	} else if err != nil {
+		w.h.met.add("failed")
+	}
 	if err != nil && transient(err) && w.calm.Load() && !errors.Is(err, store.ErrOverloaded) {
 		w.t.Errorf("the service fails although nothing is wrong: %v", err)
 	}
