@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -101,15 +99,12 @@ func (f *factory) bare(cmd *cobra.Command, args []string) error {
 		return unknownWord(cmd, args[0])
 	}
 	if s, err := f.session(cmd, args, traits{lenient: true}); err == nil && s.DefaultCommand == "ui" {
-		if ui, _, err := cmd.Find([]string{"ui"}); err == nil && ui != cmd && ui.RunE != nil {
-			ui.SetContext(contextOf(cmd))
+		if ui := dashboard(cmd); ui != nil {
 			return ui.RunE(ui, nil)
 		}
 	}
 	return cmd.Help()
 }
-
-func contextOf(cmd *cobra.Command) context.Context { return cmd.Context() }
 
 // flagError is the error of a flag that cannot be read.
 func flagError(cmd *cobra.Command, err error) error {

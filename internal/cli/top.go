@@ -13,28 +13,54 @@ import (
 	"github.com/agentkernel/kernelctl/internal/wire"
 )
 
-// newTop is the plain snapshot. The dashboard may take the command over on a
-// terminal: see Options.Commands.
+// newTop is the plain snapshot; on a terminal, the dashboard of another package
+// when it is there.
 func newTop(f *factory) *cobra.Command {
 	var once bool
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Show how much is going on",
 		Long: `Shows how many executions are running, blocked and pending, which approvals wait
-and for how long, and how fast the service answers.`,
+and for how long, how much waits to be delivered and to be stored, and how fast
+the service answers.
+
+On a terminal it opens the metrics of the dashboard, unless --once is given.`,
 		Example: `  kernelctl top --once
   kernelctl top --once -o json | jq .approvals.pending`,
 		Args: takes(0, 0, ""),
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "one plain snapshot, also on a terminal")
-	cmd.RunE = f.do(traits{}, func(ctx context.Context, s *session) error {
+	snapshot := f.do(traits{}, func(ctx context.Context, s *session) error {
 		snap, err := s.snapshot(ctx)
 		if err != nil {
 			return err
 		}
 		return s.printSnapshot(snap)
 	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if ui := dashboard(cmd); ui != nil && !once && f.io.CanPrompt() && f.io.OutTTY && !cmd.Flags().Changed("output") {
+			if err := ui.Flags().Set("screen", "metrics"); err != nil {
+				return err
+			}
+			return ui.RunE(ui, nil)
+		}
+		return snapshot(cmd, args)
+	}
 	return cmd
+}
+
+// dashboard is the command ui of another package, ready to run with the global
+// flags of cmd; nil when there is none.
+func dashboard(cmd *cobra.Command) *cobra.Command {
+	ui, _, err := cmd.Root().Find([]string{"ui"})
+	if err != nil || ui == cmd.Root() || ui.RunE == nil {
+		return nil
+	}
+	if err := ui.ParseFlags(nil); err != nil { // which lets it inherit the global flags
+		return nil
+	}
+	ui.SetContext(cmd.Context())
+	return ui
 }
 
 // maxCount is how far executions are counted; beyond it there are more.
@@ -46,6 +72,9 @@ type snapshot struct {
 	Executions map[wire.ExecutionStatus]tally `json:"executions"` // of those that have not ended
 	Approvals  approvalTally                  `json:"approvals"`
 	Agents     int                            `json:"agents"`
+	Dispatches *int64                         `json:"dispatches_waiting"` // to be delivered; null when the service does not say
+	Writes     *int64                         `json:"writes_waiting"`     // to be stored
+	Database   *int64                         `json:"database_bytes"`
 	AnswerMS   float64                        `json:"answer_ms"` // of a health request
 }
 
@@ -77,14 +106,8 @@ func (s *session) snapshot(ctx context.Context) (snap snapshot, err error) {
 		return snap, err
 	}
 	snap.AnswerMS = float64(time.Since(began).Microseconds()) / 1000
-	snap.Executions = map[wire.ExecutionStatus]tally{}
-	for _, st := range wire.ExecutionStatuses() {
-		if st.Terminal() {
-			continue
-		}
-		if snap.Executions[st], err = tallyExecutions(ctx, c, st); err != nil {
-			return snap, err
-		}
+	if err = snap.count(ctx, c); err != nil {
+		return snap, err
 	}
 	pending, err := c.ListApprovals(ctx, client.ApprovalFilter{Limit: wire.MaxApprovalsLimit})
 	if err != nil {
@@ -94,6 +117,40 @@ func (s *session) snapshot(ctx context.Context) (snap snapshot, err error) {
 	agents, err := c.ListAgents(ctx)
 	snap.Agents, snap.At = len(agents), wire.At(s.now())
 	return snap, err
+}
+
+// count takes the figures from the metrics, and counts what they leave out.
+func (snap *snapshot) count(ctx context.Context, c *client.Client) error {
+	snap.Executions = map[wire.ExecutionStatus]tally{}
+	if text, err := c.Metrics(ctx); err == nil {
+		snap.read(parseMetrics(text))
+	}
+	for _, st := range wire.ExecutionStatuses() {
+		if _, known := snap.Executions[st]; known || st.Terminal() {
+			continue
+		}
+		var err error
+		if snap.Executions[st], err = tallyExecutions(ctx, c, st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (snap *snapshot) read(metrics []metric) {
+	for _, m := range metrics {
+		n := int64(m.value)
+		switch m.name {
+		case "kernelctl_executions":
+			snap.Executions[wire.ExecutionStatus(m.labels["status"])] = tally{Count: int(n)}
+		case "kernelctl_dispatch_queue_depth":
+			snap.Dispatches = &n
+		case "kernelctl_store_queue_length":
+			snap.Writes = &n
+		case "kernelctl_db_bytes":
+			snap.Database = &n
+		}
+	}
 }
 
 func tallyExecutions(ctx context.Context, c *client.Client, st wire.ExecutionStatus) (t tally, err error) {
@@ -128,7 +185,7 @@ func (s *session) printSnapshot(snap snapshot) error {
 	if !p.Format.ForPerson() {
 		return p.Value(snap)
 	}
-	fields := make([]printer.Field, 0, 6)
+	fields := make([]printer.Field, 0, 9)
 	for _, st := range []wire.ExecutionStatus{wire.ExecutionRunning, wire.ExecutionBlocked, wire.ExecutionPending} {
 		cell := printer.ExecutionStatus(st)
 		cell.Text = snap.Executions[st].String()
@@ -136,10 +193,29 @@ func (s *session) printSnapshot(snap snapshot) error {
 	}
 	fields = append(fields,
 		printer.Field{Name: "pending approvals", Value: approvalsCell(p, snap.Approvals)},
+		printer.Field{Name: "waiting dispatches", Value: orDash(snap.Dispatches)},
+		printer.Field{Name: "waiting writes", Value: orDash(snap.Writes)},
+		printer.Field{Name: "database", Value: size(snap.Database)},
 		printer.Field{Name: "agents", Value: printer.Int(int64(snap.Agents))},
 		printer.Field{Name: "answer", Value: printer.Text(fmt.Sprintf("%.1fms", snap.AnswerMS))},
 	)
 	return p.Card(fields)
+}
+
+func orDash(n *int64) printer.Cell {
+	if n == nil {
+		return printer.Cell{Short: "-"}
+	}
+	return printer.Int(*n)
+}
+
+// size is a number of bytes for a person.
+func size(n *int64) printer.Cell {
+	c := orDash(n)
+	if n != nil {
+		c.Short = fmt.Sprintf("%.1f MiB", float64(*n)/(1<<20))
+	}
+	return c
 }
 
 func approvalsCell(p *printer.Printer, t approvalTally) printer.Cell {
