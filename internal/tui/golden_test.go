@@ -16,7 +16,7 @@ import (
 	"github.com/agentkernel/kernelctl/internal/wire"
 )
 
-var update = flag.Bool("update", false, "write the golden frames")
+var update = flag.Bool("frames", false, "write the golden frames")
 
 // sizes are those that frames are kept of.
 var sizes = [][2]int{{60, 15}, {80, 24}, {140, 40}, {300, 80}}
@@ -140,7 +140,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got), go test -update writes it:\n%s", name, d)
+		t.Errorf("%s (-want +got), go test -frames writes it:\n%s", name, d)
 	}
 }
 
