@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -31,16 +32,15 @@ const (
 // Webhook delivers over HTTP: one POST, signed, no redirects, only status 200
 // counts.
 type Webhook struct {
-	client  *http.Client
-	timeout time.Duration
-	allow   []string
+	client *http.Client
+	opts   WebhookOptions
 }
 
 // WebhookOptions tune the deliverer.
 type WebhookOptions struct {
 	Timeout   time.Duration // of one delivery; default 30s
 	Allow     []string      // host patterns (* and ?) that webhooks may go to; empty: any
-	UserAgent string
+	UserAgent string        // default "kernelctl"
 }
 
 // NewWebhook is a webhook deliverer.
@@ -48,10 +48,12 @@ func NewWebhook(o WebhookOptions) *Webhook {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
 	}
+	if o.UserAgent == "" {
+		o.UserAgent = "kernelctl"
+	}
 	dialer := &net.Dialer{Timeout: o.Timeout, Control: refuseForbidden}
 	return &Webhook{
-		timeout: o.Timeout,
-		allow:   o.Allow,
+		opts: o,
 		client: &http.Client{
 			Transport: &http.Transport{
 				DialContext:            dialer.DialContext,
@@ -77,23 +79,24 @@ func (w *Webhook) Deliver(ctx context.Context, d engine.Delivery) error {
 	}
 	body, err := json.Marshal(wire.Webhook{
 		ExecutionID: d.Execution.String(), DispatchID: d.Attempt.Dispatch.String(), DispatchAttempt: d.Attempt.Attempt,
-		LeaseTimeoutSeconds: int64(d.Lease / time.Second),
+		LeaseTimeoutSeconds: max(1, int64(d.Lease/time.Second)),
 	})
 	if err != nil {
 		return fmt.Errorf("encode webhook: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.timeout)
+	ctx, cancel := context.WithTimeout(ctx, w.opts.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.WebhookURL, bytes.NewReader(body))
 	if err != nil {
 		return &Undelivered{Reason: "bad webhook_url: " + bare(err)}
 	}
 	req.Header.Set("Content-Type", wire.ContentTypeJSON)
+	req.Header.Set("User-Agent", w.opts.UserAgent)
 	req.Header.Set(wire.HeaderSignature, wire.Sign(wire.Secret(d.Secret), body))
 	resp, err := w.client.Do(req)
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
-			return &Undelivered{Reason: fmt.Sprintf("no answer within %s", w.timeout)}
+			return &Undelivered{Reason: fmt.Sprintf("no answer within %s", w.opts.Timeout)}
 		}
 		return &Undelivered{Reason: bare(err)}
 	}
@@ -110,7 +113,7 @@ func (w *Webhook) Deliver(ctx context.Context, d engine.Delivery) error {
 }
 
 func (w *Webhook) allowed(webhookURL string) error {
-	if len(w.allow) == 0 {
+	if len(w.opts.Allow) == 0 {
 		return nil
 	}
 	u, err := url.Parse(webhookURL)
@@ -118,7 +121,7 @@ func (w *Webhook) allowed(webhookURL string) error {
 		return &Undelivered{Reason: "bad webhook_url: " + bare(err)}
 	}
 	host := strings.ToLower(u.Hostname())
-	for _, pattern := range w.allow {
+	for _, pattern := range w.opts.Allow {
 		if ok, err := path.Match(strings.ToLower(pattern), host); err == nil && ok {
 			return nil
 		}
@@ -128,12 +131,16 @@ func (w *Webhook) allowed(webhookURL string) error {
 
 // metadata are the addresses at which clouds hand out credentials, beside the
 // link-local ones.
-var metadata = map[netip.Addr]bool{
-	netip.MustParseAddr("fd00:ec2::254"):   true, // AWS over IPv6
-	netip.MustParseAddr("100.100.100.200"): true, // Alibaba
-	netip.MustParseAddr("168.63.129.16"):   true, // Azure
-	netip.MustParseAddr("192.0.0.192"):     true, // Oracle
+var metadata = []netip.Prefix{
+	netip.MustParsePrefix("fd00:ec2::/32"),      // AWS over IPv6
+	netip.MustParsePrefix("fd20:ce::254/128"),   // Google over IPv6
+	netip.MustParsePrefix("100.100.100.200/32"), // Alibaba
+	netip.MustParsePrefix("168.63.129.16/32"),   // Azure
+	netip.MustParsePrefix("192.0.0.192/32"),     // Oracle
 }
+
+// nat64 is where gateways make IPv4 addresses out of the last four bytes.
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
 // refuseForbidden sees the address after the name was resolved, so that no
 // name can hide it.
@@ -143,7 +150,12 @@ func refuseForbidden(_, address string, _ syscall.RawConn) error {
 		return fmt.Errorf("address %q: %w", address, err)
 	}
 	ip := at.Addr().Unmap().WithZone("")
-	if ip.IsLinkLocalUnicast() || ip.IsMulticast() || metadata[ip] {
+	if nat64.Contains(ip) {
+		all := ip.As16()
+		ip = netip.AddrFrom4([4]byte(all[12:]))
+	}
+	hands := func(p netip.Prefix) bool { return p.Contains(ip) }
+	if ip.IsLinkLocalUnicast() || ip.IsMulticast() || slices.ContainsFunc(metadata, hands) {
 		return fmt.Errorf("webhooks never go to %s: link-local and cloud metadata addresses are refused", ip)
 	}
 	return nil
