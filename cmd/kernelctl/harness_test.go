@@ -1,11 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/agentkernel/kernelctl/internal/client"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into the scripts")
@@ -127,16 +129,17 @@ func (s *server) start(flags ...string) error {
 }
 
 func (s *server) awaitReady() error {
+	c, err := client.New("http://"+s.addr, client.Options{RequestTimeout: time.Second, Tries: 1})
+	if err != nil {
+		return err
+	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	giveUp := time.After(20 * time.Second)
 	for {
-		resp, err := http.Get("http://" + s.addr + "/v0/ready") //nolint:noctx // bounded by giveUp
+		_, err := c.Ready(context.Background())
 		if err == nil {
-			_ = resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return nil
-			}
+			return nil
 		}
 		select {
 		case <-tick.C:

@@ -28,13 +28,13 @@ func longLogServer(t *testing.T, events int) string {
 		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 		w.Header().Set("Content-Type", "application/json")
 		b := bufio.NewWriter(w)
-		defer b.Flush()
+		defer func() { _ = b.Flush() }()
 		_ = b.WriteByte('[')
 		for n := after + 1; n <= min(after+limit, events); n++ {
 			if n > after+1 {
 				_ = b.WriteByte(',')
 			}
-			fmt.Fprintf(b, `{"id":"01930c2e-0000-7000-8000-%012d","execution_id":%q,"event_seq":%d,"type":"step.proposed","schema_version":1,"occurred_at":"2026-11-21T12:00:00.000000Z","causation_id":null,"correlation_id":"","payload":{"step_id":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","step_type":"tool_call","target":"search_web"}}`, n, longLog, n)
+			_, _ = fmt.Fprintf(b, `{"id":"01930c2e-0000-7000-8000-%012d","execution_id":%q,"event_seq":%d,"type":"step.proposed","schema_version":1,"occurred_at":"2026-11-21T12:00:00.000000Z","causation_id":null,"correlation_id":"","payload":{"step_id":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","step_type":"tool_call","target":"search_web"}}`, n, longLog, n)
 		}
 		_ = b.WriteByte(']')
 	}))

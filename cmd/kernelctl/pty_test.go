@@ -62,7 +62,7 @@ func onTerminal(cmd *exec.Cmd, input string) (shown string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if _, err := io.WriteString(f, input); err != nil {
 		return "", err
 	}

@@ -41,7 +41,7 @@ func oneOf[T ~string](flag, value string, choices []T, more ...string) error {
 	}
 	e := exit.Usagef("--%s %s: no such value", flag, value).Because("it is one of %s", strings.Join(words, ", "))
 	if near := nearest(value, words); near != "" {
-		e.Try("rerun with --%s %s", flag, near)
+		e = e.Try("rerun with --%s %s", flag, near)
 	}
 	return e
 }

@@ -41,7 +41,7 @@ What the server knows is asked for at most 300 ms, and kept for 5 seconds.`,
 		default:
 			e := exit.Usagef("no completion for %q", shell).Because("it is one of bash, zsh, fish, powershell")
 			if near := nearest(shell, shells); near != "" {
-				e.Try("kernelctl completion %s", near)
+				e = e.Try("kernelctl completion %s", near)
 			}
 			return e
 		}

@@ -208,7 +208,7 @@ token_file or token_command to token.`,
 		if errors.As(err, &unknown) {
 			e := exit.Usagef("there is no setting %s", unknown.Key).Try("kernelctl config set --help")
 			if near := nearest(unknown.Key, unknown.Known); near != "" {
-				e.Because("did you mean %s?", near)
+				e = e.Because("did you mean %s?", near)
 			}
 			return e
 		}

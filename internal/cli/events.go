@@ -148,7 +148,7 @@ func knownType(glob string) error {
 	}
 	e := exit.Usagef("--type %q: no event has such a type", glob).Try("one of %s", strings.Join(names, ", "))
 	if near := nearest(glob, names); near != "" {
-		e.Because("did you mean %s?", near)
+		e = e.Because("did you mean %s?", near)
 	}
 	return e
 }

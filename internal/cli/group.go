@@ -28,7 +28,7 @@ func newGroup(c cobra.Command, children ...*cobra.Command) *cobra.Command {
 func unknownWord(cmd *cobra.Command, word string) error {
 	e := exit.Usagef("unknown command %q for %q", word, cmd.CommandPath()).Try("%s --help", cmd.CommandPath())
 	if near := nearestCommand(cmd, word); near != "" {
-		e.Because("did you mean %s?", near).Try("%s %s --help", cmd.CommandPath(), near)
+		e = e.Because("did you mean %s?", near).Try("%s %s --help", cmd.CommandPath(), near)
 	}
 	return e
 }

@@ -15,7 +15,7 @@ import (
 // topic is a page of help that belongs to no single command.
 type topic struct {
 	name, short string
-	write       func(io.Writer)
+	write       func(*strings.Builder)
 }
 
 func topics() []topic {
@@ -49,8 +49,10 @@ func newHelp(f *factory) *cobra.Command {
 		if len(args) == 1 {
 			for _, t := range topics() {
 				if t.name == args[0] {
-					t.write(f.io.Out)
-					return nil
+					var page strings.Builder
+					t.write(&page)
+					_, err := io.WriteString(f.io.Out, page.String())
+					return err
 				}
 			}
 		}
@@ -102,7 +104,7 @@ func noHelp(root *cobra.Command, args []string) error {
 	return e
 }
 
-func helpExitCodes(w io.Writer) {
+func helpExitCodes(w *strings.Builder) {
 	fmt.Fprint(w, "Exit codes:\n\n")
 	for _, r := range exit.Table() {
 		fmt.Fprintf(w, "  %3d  %-20s %s\n", int(r.Code), r.Name, r.Meaning)
@@ -111,7 +113,7 @@ func helpExitCodes(w io.Writer) {
 		`  {"error":{"code","message","details","hint","exit_code"}}`+"\n")
 }
 
-func helpEnvironment(w io.Writer) {
+func helpEnvironment(w *strings.Builder) {
 	fmt.Fprint(w, "A flag is stronger than the environment, that than the configuration file, and\nthat than the default. --context on the command line makes KERNELCTL_SERVER and\nKERNELCTL_TOKEN count for nothing. kernelctl config view --origin shows what is in\nforce and why.\n\n")
 	for _, k := range append(settings.Keys(), settings.Environment()...) {
 		if k.Env == "" {
@@ -129,7 +131,7 @@ func helpEnvironment(w io.Writer) {
 	fmt.Fprint(w, "\nThe server reads SERVICE_* variables: kernelctl serve --help.\n")
 }
 
-func helpFormatting(w io.Writer) {
+func helpFormatting(w *strings.Builder) {
 	fmt.Fprintf(w, `stdout holds data only; notes, questions and errors go to stderr.
 
 On a terminal, lists are tables with short ids and relative times, cut to its
@@ -161,7 +163,7 @@ is a terminal, in this order.
 `, strings.Join(printer.Kinds(), ", "))
 }
 
-func helpKeys(w io.Writer) {
+func helpKeys(w *strings.Builder) {
 	fmt.Fprint(w, `Ids. Where an id is wanted, any unique beginning or end of at least 4 characters
 will do, and so will kind/id. Lists show the last 8 characters: an id begins with
 the time it was made, so its beginning says little. Several matches are listed,

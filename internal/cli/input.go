@@ -47,7 +47,7 @@ func readLimited(path string) ([]byte, error) {
 		}
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	return readAll(f)
 }
 
@@ -95,7 +95,7 @@ func (s *session) json(flag, value string) (json.RawMessage, error) {
 	if err != nil {
 		e := exit.Usagef("--%s is not JSON", flag).Because("%s", jsonProblem(raw, err))
 		if !strings.HasPrefix(value, "@") && value != "-" {
-			e.Try(`quote it for the shell, as in --%s '{"key":"value"}', or use @FILE or - for stdin`, flag)
+			e = e.Try(`quote it for the shell, as in --%s '{"key":"value"}', or use @FILE or - for stdin`, flag)
 		}
 		return nil, e
 	}

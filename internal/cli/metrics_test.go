@@ -20,7 +20,7 @@ kernelctl_http_requests_total{method="GET",route="/v0/health",status="200"} 7 17
 broken{
 broken
 `
-	snap := snapshot{Executions: map[wire.ExecutionStatus]tally{}}
+	snap := snapshot{Executions: make(map[wire.ExecutionStatus]tally)}
 	snap.read(parseMetrics([]byte(text)))
 	want := map[wire.ExecutionStatus]tally{wire.ExecutionRunning: {Count: 112}, wire.ExecutionBlocked: {Count: 3}}
 	if diff := cmp.Diff(want, snap.Executions); diff != "" || *snap.Dispatches != 4 || *snap.Database != 1<<20 || snap.Writes != nil {

@@ -112,7 +112,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if name, ok := unknownFlag(err); ok {
 		e.What = "unknown flag " + name
 		if near := nearestFlag(cmd, name); near != "" {
-			e.Because("did you mean %s?", near)
+			e = e.Because("did you mean %s?", near)
 		}
 	}
 	return e

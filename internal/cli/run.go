@@ -38,7 +38,7 @@ type Options struct {
 func Run(ctx context.Context, args []string, stdio Stdio, o Options) int {
 	ctx, stop := withSignals(ctx)
 	defer stop()
-	f, root := build(stdio, o)
+	f, root := build(stdio, o) //nolint:contextcheck // commands get the context from cobra, when they run
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if cause := context.Cause(ctx); err != nil && cause != nil && ctx.Err() != nil {

@@ -120,7 +120,7 @@ func (s *session) listSteps(ctx context.Context, id, status string, keep func(wi
 }
 
 func stepFilter(kinds, statuses []string) (func(wire.Step) bool, error) {
-	wantKind, wantStatus := map[wire.StepKind]bool{}, map[wire.StepStatus]bool{}
+	wantKind, wantStatus := make(map[wire.StepKind]bool), make(map[wire.StepStatus]bool)
 	for _, k := range splitAll(kinds) {
 		if err := oneOf("kind", k, []wire.StepKind{wire.KindToolCall, wire.KindLLMCall, wire.KindLocal}); err != nil {
 			return nil, err
@@ -209,7 +209,7 @@ func printField(p *printer.Printer, st wire.Step, field string) error {
 		}
 		e := exit.Usagef("--field %s: a step has no such field", field)
 		if near := nearest(field, names); near != "" {
-			e.Because("did you mean %s?", near)
+			e = e.Because("did you mean %s?", near)
 		}
 		return e
 	}

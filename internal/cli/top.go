@@ -121,7 +121,7 @@ func (s *session) snapshot(ctx context.Context) (snap snapshot, err error) {
 
 // count takes the figures from the metrics, and counts what they leave out.
 func (snap *snapshot) count(ctx context.Context, c *client.Client) error {
-	snap.Executions = map[wire.ExecutionStatus]tally{}
+	snap.Executions = make(map[wire.ExecutionStatus]tally)
 	if text, err := c.Metrics(ctx); err == nil {
 		snap.read(parseMetrics(text))
 	}

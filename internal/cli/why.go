@@ -130,7 +130,7 @@ func (f facts) ended(r reason) reason {
 			r.Sentence = fmt.Sprintf("It was given up %s, because no delivery to the agent came through; the last error was %s.", f.ago(at), f.lastFailure())
 			r.Next = "kernelctl agents get " + f.x.AgentID
 		}
-	default:
+	case wire.ExecutionCancelled, wire.ExecutionPending, wire.ExecutionRunning, wire.ExecutionBlocked:
 		r.Sentence = fmt.Sprintf("It was cancelled %s: %s.", f.ago(at), f.x.FailureReason)
 	}
 	return r

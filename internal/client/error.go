@@ -37,7 +37,7 @@ func (e *Error) Error() string {
 
 // Is matches another [*Error] by its code: errors.Is(err, &Error{Code: …}).
 func (e *Error) Is(target error) bool {
-	t, ok := target.(*Error) //nolint:errorlint // Is compares one value, errors.Is walks the chain
+	t, ok := target.(*Error)
 	return ok && t.Code == e.Code && (t.Status == 0 || t.Status == e.Status)
 }
 

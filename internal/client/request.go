@@ -78,7 +78,7 @@ func (c *Client) once(ctx context.Context, k call, body []byte) (result, error) 
 		try, cancel = context.WithTimeout(ctx, c.opt.RequestTimeout)
 		defer cancel()
 	}
-	resp, sent, err := c.send(try, k, body)
+	resp, sent, err := c.send(try, k, body) //nolint:bodyclose // closeBody closes it
 	if err != nil {
 		return result{}, c.connectionError(ctx, k, sent, err)
 	}

@@ -48,11 +48,13 @@ func TestRoutes(t *testing.T) {
 				}
 				return err
 			},
-			seen{"POST", "/v0/executions", `{"agent_id":"demo"}`, bearer, "k1"}, 200, `{}`,
+			seen{"POST", "/v0/executions", `{"agent_id":"demo"}`, bearer, "k1"},
+			200, `{}`,
 		},
 		{
 			"get", func(c *client.Client) error { _, err := c.GetExecution(ctx, execID); return err },
-			seen{"GET", "/v0/executions/" + execID, "", bearer, ""}, 200, `{}`,
+			seen{"GET", "/v0/executions/" + execID, "", bearer, ""},
+			200, `{}`,
 		},
 		{
 			"list", func(c *client.Client) error {
@@ -61,103 +63,124 @@ func TestRoutes(t *testing.T) {
 				})
 				return err
 			},
-			seen{"GET", "/v0/executions?agent_id=a+b&cursor=x%3D&label=env%3Aprod%3A1&limit=7&status=blocked", "", bearer, ""}, 200, `{"executions":[]}`,
+			seen{"GET", "/v0/executions?agent_id=a+b&cursor=x%3D&label=env%3Aprod%3A1&limit=7&status=blocked", "", bearer, ""},
+			200, `{"executions":[]}`,
 		},
 		{
 			"cancel", func(c *client.Client) error { return c.CancelExecution(ctx, execID) },
-			seen{"POST", "/v0/executions/" + execID + "/cancel", "", bearer, ""}, 204, "",
+			seen{"POST", "/v0/executions/" + execID + "/cancel", "", bearer, ""},
+			204, "",
 		},
 		{
 			"events", func(c *client.Client) error { _, err := c.ListEvents(ctx, execID, 41, 9); return err },
-			seen{"GET", "/v0/executions/" + execID + "/events?after_seq=41&limit=9", "", bearer, ""}, 200, `[]`,
+			seen{"GET", "/v0/executions/" + execID + "/events?after_seq=41&limit=9", "", bearer, ""},
+			200, `[]`,
 		},
 		{
 			"steps", func(c *client.Client) error { _, err := c.ListSteps(ctx, execID, wire.StepsTerminal); return err },
-			seen{"GET", "/v0/executions/" + execID + "/steps?status=terminal", "", bearer, ""}, 200, `[]`,
+			seen{"GET", "/v0/executions/" + execID + "/steps?status=terminal", "", bearer, ""},
+			200, `[]`,
 		},
 		{
 			"step", func(c *client.Client) error { _, err := c.GetStep(ctx, execID, stepID); return err },
-			seen{"GET", "/v0/executions/" + execID + "/steps/" + stepID, "", bearer, ""}, 200, `{}`,
+			seen{"GET", "/v0/executions/" + execID + "/steps/" + stepID, "", bearer, ""},
+			200, `{}`,
 		},
 		{
 			"approvals", func(c *client.Client) error {
 				_, err := c.ListApprovals(ctx, client.ApprovalFilter{Status: wire.ApprovalsAll, AgentID: "a", ExecutionID: execID, Limit: 3})
 				return err
 			},
-			seen{"GET", "/v0/approvals?agent_id=a&execution_id=" + execID + "&limit=3&status=all", "", bearer, ""}, 200, `[]`,
+			seen{"GET", "/v0/approvals?agent_id=a&execution_id=" + execID + "&limit=3&status=all", "", bearer, ""},
+			200, `[]`,
 		},
 		{
 			"approval", func(c *client.Client) error { _, err := c.GetApproval(ctx, execID); return err },
-			seen{"GET", "/v0/approvals/" + execID, "", bearer, ""}, 200, `{}`,
+			seen{"GET", "/v0/approvals/" + execID, "", bearer, ""},
+			200, `{}`,
 		},
 		{
 			"grant", func(c *client.Client) error {
 				return c.GrantApproval(ctx, execID, wire.DecideApproval{DecidedBy: "alice", Rationale: "fine"})
 			},
-			seen{"POST", "/v0/approvals/" + execID + "/grant", `{"decided_by":"alice","rationale":"fine"}`, bearer, ""}, 204, "",
+			seen{"POST", "/v0/approvals/" + execID + "/grant", `{"decided_by":"alice","rationale":"fine"}`, bearer, ""},
+			204, "",
 		},
 		{
 			"deny", func(c *client.Client) error {
 				return c.DenyApproval(ctx, execID, wire.DecideApproval{DecidedBy: "bob"})
 			},
-			seen{"POST", "/v0/approvals/" + execID + "/deny", `{"decided_by":"bob"}`, bearer, ""}, 204, "",
+			seen{"POST", "/v0/approvals/" + execID + "/deny", `{"decided_by":"bob"}`, bearer, ""},
+			204, "",
 		},
 		{
 			"register", func(c *client.Client) error {
 				_, err := c.RegisterAgent(ctx, wire.RegisterAgent{ID: "demo", WebhookURL: "http://h/x", Secret: "s3cret"})
 				return err
 			},
-			seen{"POST", "/v0/agents", `{"id":"demo","webhook_url":"http://h/x","secret":"s3cret"}`, bearer, ""}, 201, `{}`,
+			seen{"POST", "/v0/agents", `{"id":"demo","webhook_url":"http://h/x","secret":"s3cret"}`, bearer, ""},
+			201, `{}`,
 		},
 		{
 			"agents", func(c *client.Client) error { _, err := c.ListAgents(ctx); return err },
-			seen{"GET", "/v0/agents", "", bearer, ""}, 200, `[]`,
+			seen{"GET", "/v0/agents", "", bearer, ""},
+			200, `[]`,
 		},
 		{
 			"agent", func(c *client.Client) error { _, err := c.GetAgent(ctx, "a/../b?"); return err },
-			seen{"GET", "/v0/agents/a%2F..%2Fb%3F", "", bearer, ""}, 200, `{}`,
+			seen{"GET", "/v0/agents/a%2F..%2Fb%3F", "", bearer, ""},
+			200, `{}`,
 		},
 		{
 			"delete agent", func(c *client.Client) error { return c.DeleteAgent(ctx, "demo") },
-			seen{"DELETE", "/v0/agents/demo", "", bearer, ""}, 204, "",
+			seen{"DELETE", "/v0/agents/demo", "", bearer, ""},
+			204, "",
 		},
 		{
 			"policy", func(c *client.Client) error { _, err := c.GetPolicy(ctx, "demo"); return err },
-			seen{"GET", "/v0/policies/demo", "", bearer, ""}, 200, `{}`,
+			seen{"GET", "/v0/policies/demo", "", bearer, ""},
+			200, `{}`,
 		},
 		{
 			"load policy", func(c *client.Client) error { return c.LoadPolicy(ctx, "demo", "rules: []\n") },
-			seen{"POST", "/v0/policies/demo", `{"bundle":"rules: []\n"}`, bearer, ""}, 204, "",
+			seen{"POST", "/v0/policies/demo", `{"bundle":"rules: []\n"}`, bearer, ""},
+			204, "",
 		},
 		{
 			"delete policy", func(c *client.Client) error { return c.DeletePolicy(ctx, "demo") },
-			seen{"DELETE", "/v0/policies/demo", "", bearer, ""}, 204, "",
+			seen{"DELETE", "/v0/policies/demo", "", bearer, ""},
+			204, "",
 		},
 		{
 			"test policy", func(c *client.Client) error {
 				_, err := c.TestPolicy(ctx, "demo", wire.PolicyTest{ExecutionID: execID})
 				return err
 			},
-			seen{"POST", "/v0/policies/demo/test", `{"execution_id":"` + execID + `"}`, bearer, ""}, 200, `{}`,
+			seen{"POST", "/v0/policies/demo/test", `{"execution_id":"` + execID + `"}`, bearer, ""},
+			200, `{}`,
 		},
 		{
 			"signal", func(c *client.Client) error {
 				_, err := c.SendSignal(ctx, execID, wire.Signal{SignalType: "go", Payload: []byte(`1.50`)}, "k2")
 				return err
 			},
-			seen{"POST", "/v0/executions/" + execID + "/signal", `{"signal_type":"go","payload":1.50}`, bearer, "k2"}, 202, `{}`,
+			seen{"POST", "/v0/executions/" + execID + "/signal", `{"signal_type":"go","payload":1.50}`, bearer, "k2"},
+			202, `{}`,
 		},
 		{
 			"health", func(c *client.Client) error { _, err := c.Health(ctx); return err },
-			seen{"GET", "/v0/health", "", bearer, ""}, 200, `{"status":"ok"}`,
+			seen{"GET", "/v0/health", "", bearer, ""},
+			200, `{"status":"ok"}`,
 		},
 		{
 			"ready", func(c *client.Client) error { _, err := c.Ready(ctx); return err },
-			seen{"GET", "/v0/ready", "", bearer, ""}, 200, `{"status":"ok"}`,
+			seen{"GET", "/v0/ready", "", bearer, ""},
+			200, `{"status":"ok"}`,
 		},
 		{
 			"version", func(c *client.Client) error { _, err := c.Version(ctx); return err },
-			seen{"GET", "/v0/version", "", bearer, ""}, 200, `{}`,
+			seen{"GET", "/v0/version", "", bearer, ""},
+			200, `{}`,
 		},
 		{
 			"metrics", func(c *client.Client) error {
@@ -167,7 +190,8 @@ func TestRoutes(t *testing.T) {
 				}
 				return err
 			},
-			seen{"GET", "/metrics", "", bearer, ""}, 200, "up 1\n",
+			seen{"GET", "/metrics", "", bearer, ""},
+			200, "up 1\n",
 		},
 	}
 	for _, tt := range tests {

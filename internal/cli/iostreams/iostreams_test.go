@@ -103,7 +103,7 @@ func TestConfirm(t *testing.T) {
 func TestAskEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()
-	defer w.Close()
+	t.Cleanup(func() { _ = w.Close() })
 	s := iostreams.New(r, &bytes.Buffer{}, &bytes.Buffer{}, env("KERNELCTL_FORCE_TTY", "80"))
 	mine := errors.New("mine")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -125,19 +125,22 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// pass lets time go by on the clock of a bubble.
+func pass(d time.Duration) { <-time.After(d) }
+
 // The spinner shows up only when something takes long, and leaves no trace.
 func TestSpinner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _, errs := streams("", "KERNELCTL_FORCE_TTY", "80", "TERM", "xterm")
 		stop := s.Spin("asking")
-		time.Sleep(300 * time.Millisecond) // of the bubble's clock
+		pass(300 * time.Millisecond)
 		stop()
 		if errs.Len() > 0 {
 			t.Errorf("after 300 ms it showed %q", errs)
 		}
 		stop = s.Spin("asking")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		s.Notef("a note")
 		stop()
 		stop()
@@ -147,7 +150,7 @@ func TestSpinner(t *testing.T) {
 		}
 		quiet, _, errs := streams("", "KERNELCTL_FORCE_TTY", "80", "CI", "1")
 		stop = quiet.Spin("asking")
-		time.Sleep(time.Second)
+		pass(time.Second)
 		stop()
 		if errs.Len() > 0 {
 			t.Errorf("under CI it showed %q", errs)

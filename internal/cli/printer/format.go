@@ -24,6 +24,9 @@ const (
 	JUnit    Kind = "junit" // of the commands that run cases
 )
 
+// templateFile is a way to say [Template].
+const templateFile = "go-template-file"
+
 // Kinds lists the values of --output, without those of single commands.
 func Kinds() []string {
 	return []string{"table", "wide", "tsv", "json", "yaml", "jsonl", "name", "go-template=", "go-template-file="}
@@ -48,7 +51,7 @@ func ParseFormat(s string) (Format, error) {
 			return parseTemplate(arg)
 		}
 		return Format{}, fmt.Errorf("output format go-template: say go-template='{{.id}}'")
-	case "go-template-file":
+	case templateFile:
 		if !has {
 			return Format{}, fmt.Errorf("output format go-template-file: say go-template-file=PATH")
 		}

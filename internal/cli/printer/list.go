@@ -21,6 +21,7 @@ type List[T any] struct {
 	rows  [][]Cell
 	held  []json.RawMessage // for YAML and templates
 	live  bool
+	ids   bool // --quiet: only the ids
 	shape shape
 }
 
@@ -33,14 +34,9 @@ type shape struct {
 // NewList begins a list that ends.
 func NewList[T any](p *Printer, v View[T]) *List[T] {
 	l := &List[T]{p: p, v: v, w: bufio.NewWriterSize(p.Out, 64<<10), kind: p.Format.Kind}
-	if p.IDsOnly && p.Format.ForPerson() {
-		l.kind = idsOnly
-	}
+	l.ids = p.IDsOnly && p.Format.ForPerson()
 	return l
 }
-
-// idsOnly is how --quiet shows a list.
-const idsOnly Kind = "ids"
 
 // NewLive begins a list that grows while a person or a program watches: each
 // value is written at once. JSON becomes JSON lines, because a list without an
@@ -70,13 +66,14 @@ func (l *List[T]) Add(item T) error {
 }
 
 func (l *List[T]) add(item T) error {
+	if l.ids {
+		return l.write(l.v.ID(item) + "\n")
+	}
 	switch l.kind {
 	case TSV:
 		return l.write(tsv(cellsOf(l.v.Columns, item)))
 	case Name:
 		return l.write(l.v.Name(item) + "\n")
-	case idsOnly:
-		return l.write(l.v.ID(item) + "\n")
 	case JSON, JSONL, YAML, Template, JUnit:
 		raw, err := wire.Marshal(item)
 		if err != nil {
@@ -166,7 +163,7 @@ func (l *List[T]) header(columns []Column[T], s shape) error {
 
 // Close ends the list. Next is where the next page begins; empty: nowhere.
 func (l *List[T]) Close(next string) error {
-	if !l.live {
+	if !l.live && !l.ids {
 		if err := l.end(next); err != nil {
 			return err
 		}
@@ -197,7 +194,7 @@ func (l *List[T]) end(next string) error {
 			return err
 		}
 		return l.p.document(l.w, raw)
-	case TSV, JSONL, Name, JUnit, idsOnly:
+	case TSV, JSONL, Name, JUnit:
 	}
 	return nil
 }

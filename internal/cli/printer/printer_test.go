@@ -28,7 +28,7 @@ func view() printer.View[item] {
 		Columns: []printer.Column[item]{
 			{Name: "ID", Width: 8, Cell: func(i item) printer.Cell { return printer.ID(i.ID) }},
 			{Name: "NAME", Width: 10, Flex: true, Cell: func(i item) printer.Cell { return printer.Cell{Text: i.Name, Style: printer.Good} }},
-			{Name: "WIDE", Width: 4, Wide: true, Cell: func(i item) printer.Cell { return printer.Dash("") }},
+			{Name: "WIDE", Width: 4, Wide: true, Cell: func(item) printer.Cell { return printer.Dash("") }},
 			{Name: "N", Width: 3, Right: true, Cell: func(i item) printer.Cell { return printer.Int(int64(i.N)) }},
 		},
 	}
@@ -337,8 +337,13 @@ func TestCut(t *testing.T) {
 		cells int
 		want  string
 	}{
-		{"plain", 5, "plain"}, {"plainer", 5, "plai…"}, {"", 0, ""}, {"x", 0, ""},
-		{"日本語", 6, "日本語"}, {"日本語", 5, "日本…"}, {"日本語", 4, "日…"},
+		{"plain", 5, "plain"},
+		{"plainer", 5, "plai…"},
+		{"", 0, ""},
+		{"x", 0, ""},
+		{"日本語", 6, "日本語"},
+		{"日本語", 5, "日本…"},
+		{"日本語", 4, "日…"},
 		{"e\u0301e\u0301e\u0301", 3, "e\u0301e\u0301e\u0301"},
 	}
 	for _, tt := range tests {

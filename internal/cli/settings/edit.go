@@ -134,8 +134,8 @@ func assign(m *yaml.Node, key, value string) {
 
 // replace writes a file whole or not at all, readable by its owner only.
 func replace(path, text string) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // a link to where a person keeps such files stays a link
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // a link to where a person keeps such files stays a link
 	}
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

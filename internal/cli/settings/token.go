@@ -100,7 +100,7 @@ func tokenFromFile(path string) (string, error) {
 	if err != nil {
 		return "", errors.New("cannot be read: " + path + ": " + reason(err))
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	return firstLine(f)
 }
 
