@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agentkernel/kernelctl/internal/canonjson"
 	"github.com/agentkernel/kernelctl/internal/dispatch"
 	"github.com/agentkernel/kernelctl/internal/engine"
 	"github.com/agentkernel/kernelctl/internal/kernel"
@@ -36,7 +37,7 @@ func (d *deliverer) Deliver(ctx context.Context, job engine.Delivery) error {
 		begins = upTo(r, 2*job.Lease)
 	}
 	if !w.chance(r, w.shape.crash) { // else the agent dies with the webhook in its hands
-		a := &attempt{w: w, job: job, me: job.Attempt, r: child(r), keyed: r.IntN(4) > 0}
+		a := &attempt{w: w, job: job, me: job.Attempt, r: child(r), keyed: r.IntN(4) > 0, counts: make(map[kernel.StepID]uint32)}
 		w.actors.Go(func() { //nolint:contextcheck // an agent outlives its webhook
 			pause(begins)
 			a.run()
@@ -80,6 +81,7 @@ type attempt struct {
 	keyed   bool // it sends Idempotency-Keys
 	mu      sync.Mutex
 	submits int
+	counts  map[kernel.StepID]uint32 // of the submits that resolved to a record, by family
 	over    atomic.Bool
 }
 
@@ -134,6 +136,7 @@ func (a *attempt) do(r *rand.Rand, o op) bool {
 		if err != nil || a.dies(r) {
 			return false
 		}
+		a.identify(o, answer)
 		switch answer.Decision {
 		case kernel.Proceed:
 			return a.effect(r, o, answer.Step)
@@ -149,6 +152,26 @@ func (a *attempt) do(r *rand.Rand, o op) bool {
 		}
 	}
 	return true // it can do without
+}
+
+// identify holds the identity that the service derived against the agent's own count.
+func (a *attempt) identify(o op, answer kernel.Answer) {
+	if o.signal != "" || answer.Step == (kernel.StepID{}) {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	digest := canonjson.Digest([]byte(o.args))
+	family := kernel.DeriveStepID(a.job.Execution, o.kind, o.target, digest, 0)
+	if want := kernel.DeriveStepID(a.job.Execution, o.kind, o.target, digest, a.counts[family]); answer.Step != want {
+		a.w.t.Errorf("%s: occurrence %d of %s %s in attempt %v is step %s, want %s",
+			a.job.Execution, a.counts[family], o.target, o.args, a.me, answer.Step, want)
+	}
+	switch answer.Decision {
+	case kernel.Proceed, kernel.Replay, kernel.Denied:
+		a.counts[family]++
+	default: // it resolved to none, or the attempt ends here
+	}
 }
 
 // submit asks for a decision, over and over if it has a key.

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,10 @@ type logged struct {
 	dispatches map[kernel.DispatchID]int // in order of creation
 	newest     kernel.Holder
 	steps      map[kernel.StepID]*loggedStep
-	unknown    map[kernel.StepID]bool // families of at_most_once steps whose outcome is unknown
+	gone       map[kernel.Holder]kernel.Instant // attempts that were given up on, and when
+	unknown    map[kernel.StepID]bool           // families of at_most_once steps whose outcome is unknown
+	retryAt    kernel.Instant                   // of the step that was parked last
+	timeoutAt  kernel.Instant                   // of what the execution was blocked on last
 	terminal   bool
 }
 
@@ -31,8 +35,30 @@ type loggedStep struct {
 	proposed kernel.Instant
 }
 
-// slots are the moments at which a bucket was used.
-type slots map[string][]kernel.Instant
+// slots are what the log tells of each bucket of a rate limit.
+type slots map[string]*bucketLog
+
+type bucketLog struct {
+	rule          string
+	used, refused []slotUse
+}
+
+type slotUse struct {
+	pos int64
+	at  kernel.Instant
+}
+
+// of is the log of the bucket that counts for a rule in an execution.
+func (s slots) of(x *store.Execution, rule string) *bucketLog {
+	name := store.BucketName(limits[rule].scope, x.No, x.Agent, rule)
+	if limits[rule].scope == kernel.PerExecution {
+		name = x.ID.String() + rule
+	}
+	if s[name] == nil {
+		s[name] = &bucketLog{rule: rule}
+	}
+	return s[name]
+}
 
 func (w *world) events(id kernel.ExecutionID) []store.Event {
 	l := w.current()
@@ -57,7 +83,7 @@ func (w *world) check() {
 	used := make(slots)
 	logs := make(map[kernel.ExecutionID]*logged)
 	for _, x := range w.executions() {
-		l := &logged{w: w, x: x, dispatches: make(map[kernel.DispatchID]int), steps: make(map[kernel.StepID]*loggedStep), unknown: make(map[kernel.StepID]bool)}
+		l := &logged{w: w, x: x, dispatches: make(map[kernel.DispatchID]int), steps: make(map[kernel.StepID]*loggedStep), unknown: make(map[kernel.StepID]bool), gone: make(map[kernel.Holder]kernel.Instant)}
 		l.read(used)
 		logs[x.ID] = l
 		if w.t.Failed() {
@@ -133,11 +159,16 @@ func (l *logged) event(e *store.Event, d kernel.Data, used slots) {
 		if _, ok := l.dispatches[d.Dispatch]; !ok {
 			l.dispatches[d.Dispatch] = len(l.dispatches)
 		}
+		l.leaves(e, d.Dispatch)
+		if d.Reason == kernel.ReasonRateLimit {
+			l.noticed(e, l.retryAt)
+		}
 	case *kernel.DispatchAcked:
 		l.by(e, kernel.Holder{Dispatch: d.Dispatch, Attempt: d.Attempt})
 	case *kernel.DeliveryFailed:
 		holder := kernel.Holder{Dispatch: d.Dispatch, Attempt: d.Attempt}
 		l.by(e, holder)
+		l.gone[holder] = e.At
 		if d.Error == kernel.ReasonLeaseLapsed {
 			l.lapsed(e, holder)
 		}
@@ -145,7 +176,10 @@ func (l *logged) event(e *store.Event, d kernel.Data, used slots) {
 			l.errorf(e, "although every stop was a clean one")
 		}
 	case *kernel.StepProposed:
-		l.by(e, kernel.Holder{Dispatch: d.Dispatch, Attempt: d.Attempt})
+		l.begins(e, kernel.Holder{Dispatch: d.Dispatch, Attempt: d.Attempt})
+		if before := kernel.DeriveStepID(l.x.ID, d.Kind, d.Target, d.ArgsHash, max(1, d.Occurrence)-1); d.Occurrence > 0 && l.steps[before] == nil {
+			l.errorf(e, "is occurrence %d, and there is none before it", d.Occurrence)
+		}
 		if l.steps[d.Step] == nil {
 			family := kernel.DeriveStepID(l.x.ID, d.Kind, d.Target, d.ArgsHash, 0)
 			l.steps[d.Step] = &loggedStep{
@@ -160,6 +194,26 @@ func (l *logged) event(e *store.Event, d kernel.Data, used slots) {
 	case *kernel.StepDenied:
 		l.decided(e, d.StepRef, d.Rule, used)
 		l.finish(e, d.Step)
+	case *kernel.StepRateLimited:
+		b := used.of(&l.x, d.Rule)
+		b.refused = append(b.refused, slotUse{e.Pos, e.At})
+		l.retryAt = d.RetryAt
+	case *kernel.ApprovalRequested:
+		l.timeoutAt = d.TimeoutAt
+	case *kernel.ApprovalExpired:
+		l.noticed(e, l.timeoutAt)
+	case *kernel.ExecutionBlocked:
+		if d.Reason == kernel.BlockedOnSignal {
+			l.timeoutAt = d.TimeoutAt
+		}
+	case *kernel.ExecutionResumed:
+		if d.Reason == kernel.ReasonWaitTimedOut {
+			l.noticed(e, l.timeoutAt)
+		}
+	case *kernel.ExecutionCancelled:
+		if d.Reason == kernel.ReasonDeadline {
+			l.noticed(e, l.x.Deadline)
+		}
 	case *kernel.StepExecuting:
 		l.executing(e, d.StepRef)
 	case *kernel.StepSucceeded:
@@ -191,6 +245,15 @@ func (l *logged) by(e *store.Event, h kernel.Holder) {
 	}
 }
 
+// begins holds the start of something against the fence: an attempt that was
+// given up on may only report.
+func (l *logged) begins(e *store.Event, h kernel.Holder) {
+	l.by(e, h)
+	if at, gone := l.gone[h]; gone {
+		l.errorf(e, "is by attempt %v, which was given up on at %s", h, at)
+	}
+}
+
 // older reports whether attempt a is older than b.
 func (l *logged) older(a, b kernel.Holder) bool {
 	if b.Attempt == 0 {
@@ -204,21 +267,17 @@ func (l *logged) older(a, b kernel.Holder) bool {
 
 func (l *logged) decided(e *store.Event, ref kernel.StepRef, rule string, used slots) {
 	step := l.steps[ref.Step]
-	limit, ok := limits[rule]
-	if !ok || step.proposed != e.At || len(step.started) > 0 {
+	if _, ok := limits[rule]; !ok || step.proposed != e.At || len(step.started) > 0 {
 		return
 	}
 	step.proposed = 0 // a grant at the same moment uses no second slot
-	bucket := store.BucketName(limit.scope, l.x.No, l.x.Agent, rule)
-	if limit.scope == kernel.PerExecution {
-		bucket = l.x.ID.String() + rule
-	}
-	used[bucket] = append(used[bucket], e.At)
+	b := used.of(&l.x, rule)
+	b.used = append(b.used, slotUse{e.Pos, e.At})
 }
 
 func (l *logged) executing(e *store.Event, ref kernel.StepRef) {
 	h := kernel.Holder{Dispatch: ref.Dispatch, Attempt: ref.Attempt}
-	l.by(e, h)
+	l.begins(e, h)
 	step := l.steps[ref.Step]
 	if step.ended {
 		l.errorf(e, "after the step ended")
@@ -248,8 +307,39 @@ func (l *logged) lapsed(e *store.Event, h kernel.Holder) {
 			began = wr.began
 		}
 	}
-	if lease := l.w.h.deliveries[key].lease; e.At.Time().Sub(began) < lease-time.Millisecond {
-		l.errorf(e, "%s after the attempt's last write, which has a lease of %s", e.At.Time().Sub(began), lease)
+	lease, took := l.w.h.deliveries[key].lease, e.At.Time().Sub(began)
+	if took < lease-time.Millisecond {
+		l.errorf(e, "%s after the attempt's last write, which has a lease of %s", took, lease)
+	}
+	l.noticed(e, kernel.At(began).Add(lease))
+}
+
+// noticed holds what fell due against the second in which a service that
+// nothing befell notices it.
+func (l *logged) noticed(e *store.Event, due kernel.Instant) {
+	switch {
+	case due.IsZero():
+	case e.At < due-1:
+		l.errorf(e, "is not due before %s", due)
+	case l.w.shape.steady() && e.At > due.Add(time.Second):
+		l.errorf(e, "was due at %s", due)
+	}
+}
+
+// leaves expects the delivery of what was queued without delay.
+func (l *logged) leaves(e *store.Event, id kernel.DispatchID) {
+	s := &l.w.shape
+	if !s.steady() || s.slow > 0 || s.undelivered > 0 {
+		return
+	}
+	first := time.Time{}
+	for key, d := range l.w.h.deliveries {
+		if key.holder.Dispatch == id && !d.at.Before(e.At.Time()) && (first.IsZero() || d.at.Before(first)) {
+			first = d.at
+		}
+	}
+	if first.Sub(e.At.Time()) > 10*time.Millisecond || first.IsZero() && !l.x.Status.Terminal() {
+		l.errorf(e, "was delivered at %s", first)
 	}
 }
 
@@ -294,6 +384,9 @@ func (w *world) checkWrites(logs map[kernel.ExecutionID]*logged) {
 				w.t.Errorf("%s: a %s was accepted at %s, after attempt %v had been delivered", wr.attemptKey, wr.what, wr.began, key.holder)
 			}
 		}
+		if at, gone := l.gone[wr.holder]; gone && wr.what != "outcome" && at.Time().Before(wr.began) {
+			w.t.Errorf("%s: a %s was accepted at %s, after the attempt was given up on at %s", wr.attemptKey, wr.what, wr.began, at)
+		}
 		step := l.steps[wr.step]
 		switch {
 		case wr.what != "submit":
@@ -328,18 +421,25 @@ func (w *world) checkEffects(logs map[kernel.ExecutionID]*logged) {
 	}
 }
 
-// checkLimits looks at every window that begins with a call.
-func (w *world) checkLimits(used slots) {
-	for bucket, at := range used {
-		slices.Sort(at)
-		for rule, limit := range limits {
-			if !strings.HasSuffix(bucket, rule) {
-				continue
+// checkLimits looks at every window that ends with a call, and at every refusal.
+func (w *world) checkLimits(buckets slots) {
+	for name, b := range buckets {
+		limit := limits[b.rule]
+		slices.SortFunc(b.used, func(a, b slotUse) int { return cmp.Compare(a.pos, b.pos) })
+		for i := limit.calls; i < len(b.used); i++ {
+			if from, to := b.used[i-limit.calls].at, b.used[i].at; to.Sub(from) < limit.window {
+				w.t.Errorf("bucket %s: %d calls from %s to %s, want at most %d in %s", name, limit.calls+1, from, to, limit.calls, limit.window)
 			}
-			for i := limit.calls; i < len(at); i++ {
-				if at[i].Sub(at[i-limit.calls]) < limit.window {
-					w.t.Errorf("bucket %s: %d calls from %s to %s, want at most %d in %s", bucket, limit.calls+1, at[i-limit.calls], at[i], limit.calls, limit.window)
+		}
+		for _, refusal := range b.refused {
+			n := 0
+			for _, u := range b.used {
+				if u.pos < refusal.pos && refusal.at.Sub(u.at) < limit.window {
+					n++
 				}
+			}
+			if n < limit.calls {
+				w.t.Errorf("bucket %s: a call was refused at %s after %d calls in %s, want %d", name, refusal.at, n, limit.window, limit.calls)
 			}
 		}
 	}

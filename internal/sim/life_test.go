@@ -257,6 +257,11 @@ func (w *world) chaos() {
 		switch r.IntN(5) {
 		case 0:
 			if w.shape.stops {
+				if w.shape.full > 0 && r.IntN(2) == 0 { // the disk was full a moment ago
+					w.fill(1)
+					pause(upTo(r, 5*time.Second))
+					w.fill(0)
+				}
 				w.stop()
 				w.away(r)
 			}

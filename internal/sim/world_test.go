@@ -62,6 +62,9 @@ func drawShape(r *rand.Rand) shape {
 	return s
 }
 
+// steady reports whether nothing befalls the service itself.
+func (s *shape) steady() bool { return !s.crashes && !s.stops && s.full == 0 }
+
 // world is one simulated run.
 type world struct {
 	t      *testing.T
@@ -70,7 +73,8 @@ type world struct {
 	folder string
 	h      *history
 	actors sync.WaitGroup
-	calm   atomic.Bool   // faults have stopped
+	calm   atomic.Bool   // no more faults begin
+	quiet  atomic.Bool   // none is under way
 	calmed chan struct{} // closed then
 
 	mu   sync.Mutex
@@ -130,13 +134,14 @@ func (w *world) call(r *rand.Rand, fn func(context.Context, *engine.Engine) erro
 	if w.chance(r, w.shape.lost/4) {
 		go hangUp()
 	}
+	quiet := w.quiet.Load()
 	err := fn(ctx, l.engine)
 	if refusal, ok := engine.IsRejection(err); ok {
 		w.h.met.add("refused " + refusal.Code.String())
 	} else if err != nil {
 		w.h.met.add("failed")
 	}
-	if err != nil && transient(err) && w.calm.Load() && !errors.Is(err, store.ErrOverloaded) {
+	if err != nil && transient(err) && quiet && !errors.Is(err, store.ErrOverloaded) {
 		w.t.Errorf("the service fails although nothing is wrong: %v", err)
 	}
 	if w.chance(r, w.shape.lost) {
@@ -181,6 +186,7 @@ func (w *world) run() {
 	w.calm.Store(true)
 	close(w.calmed)
 	<-chaos
+	w.quiet.Store(true)
 	w.settle()
 	w.actors.Wait()
 	w.check()
