@@ -91,7 +91,7 @@ type endedMsg struct{ err error }
 func (m *Model) startDetail(id string) tea.Cmd {
 	s := &detailScreen{id: id, follow: true, outSeq: map[string]int64{}}
 	m.de = s
-	s.tail = m.life.open(runTail(m.life, m.place.Client, id))
+	s.tail = m.life.open(runTail(m.life, m.place.Client, id, 0))
 	s.stream = m.life.open(runStream(m.life, m.place.Client, id))
 	return tea.Batch(s.tail.listen(), s.stream.listen(), s.ask(m))
 }
@@ -105,11 +105,24 @@ func (s *detailScreen) close() {
 	}
 }
 
-func runTail(l *life, c Client, id string) func(context.Context, *source) {
+// again opens the tails anew where they were: connections do not survive a
+// sleep of the machine, and do not always know it.
+func (s *detailScreen) again(m *Model) tea.Cmd {
+	s.close()
+	after := s.first + int64(len(s.events)) - 1
+	if len(s.events) == 0 {
+		after = 0
+	}
+	s.tail = m.life.open(runTail(m.life, m.place.Client, s.id, after))
+	s.stream = m.life.open(runStream(m.life, m.place.Client, s.id))
+	return tea.Batch(s.tail.listen(), s.stream.listen(), s.ask(m))
+}
+
+func runTail(l *life, c Client, id string, after int64) func(context.Context, *source) {
 	return func(ctx context.Context, s *source) {
 		in := make(chan eventRow, batchLimit)
 		l.safely(s, func() { batch(ctx, in, func(rows []eventRow) { s.send(eventsMsg(rows)) }) })
-		err := c.TailEvents(ctx, id, client.TailOptions{}, func(e wire.Event) error {
+		err := c.TailEvents(ctx, id, client.TailOptions{AfterSeq: after}, func(e wire.Event) error {
 			r := eventRow{Event: e}
 			r.detail, r.step = describe(e)
 			r.hay = strings.ToLower(string(e.Type) + " " + r.detail + " " + r.step)

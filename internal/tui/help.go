@@ -16,7 +16,7 @@ type help struct {
 }
 
 func (p *help) key(m *Model, k tea.KeyMsg) tea.Cmd {
-	a, _ := m.keys.find(m.screen, k.String())
+	a, _ := m.keys.find(scrApprovals, k.String()) // which has all keys that move
 	n := m.h - 6
 	switch a {
 	case actUp:
@@ -50,7 +50,7 @@ func (p *help) text(m *Model) []string {
 		}
 		out = append(out, m.th.paint(tokBold, title))
 		for _, b := range m.keys {
-			if len(b.on) == 0 != everywhere || !b.active(m.screen) {
+			if len(b.on) == 0 != everywhere || !b.active(m.screen) || m.readOnly() && writes(b.act) {
 				continue
 			}
 			for i, piece := range text.Words(b.key.Help().Desc, max(inner-16, 20)) {
@@ -70,6 +70,9 @@ func (p *help) text(m *Model) []string {
 	}
 	return out
 }
+
+// writes reports whether an action changes something at the service.
+func writes(a action) bool { return a == actGrant || a == actDeny || a == actCancelRun }
 
 func (p *help) view(m *Model, w, _ int) []string {
 	all := p.text(m)

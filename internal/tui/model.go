@@ -356,6 +356,9 @@ func (m *Model) second() tea.Cmd {
 	if slept || m.conn.due(now) {
 		cmds = append(cmds, m.connect())
 	}
+	if slept && m.de != nil {
+		cmds = append(cmds, m.de.again(m))
+	}
 	if s := now.Unix(); s%2 == 0 && !m.conn.denied {
 		cmds = append(cmds, m.askHealth())
 		if m.screen == scrMetrics {

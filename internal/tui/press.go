@@ -112,6 +112,8 @@ func (m *Model) can(a action) bool {
 		return m.screen != scrMetrics
 	case actBack:
 		return m.screen == scrDetail || m.screen == scrDiverge || m.filtered() != ""
+	case actEvents, actSteps, actStream, actInput:
+		return m.de.focus != map[action]pane{actEvents: paneEvents, actSteps: paneSteps, actStream: paneStream, actInput: paneIO}[a]
 	case actNext, actPrev:
 		if m.screen == scrDetail {
 			v := m.de.text()

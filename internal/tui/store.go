@@ -62,7 +62,7 @@ func (s *store) putApprovals(list []wire.Approval, now time.Time) {
 	seen := make(map[string]bool, len(list))
 	for _, w := range list {
 		seen[w.ID] = true
-		if old := s.approvals[w.ID]; old != nil {
+		if old := s.approvals[w.ID]; old != nil && old.Status != statusGone {
 			continue // what was heard since is newer than the listing
 		}
 		a := newApproval(w, now)
