@@ -122,8 +122,8 @@ func (c *call) internal() *apiError {
 	}
 }
 
-func (c *call) log(level slog.Level, message string, err error) {
-	c.s.log.LogAttrs(c.r.Context(), level, message, slog.String("request_id", c.id),
+func (c *call) log(level slog.Level, what string, err error) {
+	c.s.log.LogAttrs(c.r.Context(), level, "request not served", slog.String("what", what), slog.String("request_id", c.id),
 		slog.String("method", c.r.Method), slog.String("path", c.r.URL.Path), slog.Any("err", err))
 }
 

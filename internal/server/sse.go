@@ -125,7 +125,7 @@ func (c *call) tailEvents(after int64) error {
 	defer live.Close()
 	out, err := c.openStream()
 	if err != nil {
-		return nil //nolint:nilerr // the client is gone
+		return nil // the client is gone
 	}
 	defer out.close()
 	ctx, cancel := c.until()
@@ -147,7 +147,7 @@ func (c *call) tailEvents(after int64) error {
 			return nil
 		}
 		if err != nil || ended {
-			return nil //nolint:nilerr // the client is gone, or will ask again from its last id
+			return nil // the client is gone, or will ask again from its last id
 		}
 	}
 }
@@ -225,7 +225,7 @@ func (c *call) streamDeltas() error {
 	}
 	out, err := c.openStream()
 	if err != nil {
-		return nil //nolint:nilerr // the client is gone
+		return nil // the client is gone
 	}
 	defer out.close()
 	if x.Status.Terminal() {
@@ -253,7 +253,7 @@ func (c *call) streamDeltas() error {
 			return nil
 		}
 		if err != nil {
-			return nil //nolint:nilerr // the client is gone
+			return nil // the client is gone
 		}
 	}
 }
@@ -284,7 +284,7 @@ func (c *call) feed() error {
 	defer live.Close()
 	out, err := c.openStream()
 	if err != nil {
-		return nil //nolint:nilerr // the client is gone
+		return nil // the client is gone
 	}
 	defer out.close()
 	ctx, cancel := c.until()
@@ -322,7 +322,7 @@ func (c *call) feed() error {
 			return nil
 		}
 		if err != nil {
-			return nil //nolint:nilerr // the client is gone
+			return nil // the client is gone
 		}
 	}
 }

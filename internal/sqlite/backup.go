@@ -117,7 +117,8 @@ func checkCopy(ctx context.Context, path string) error {
 // integrity is SQLite's own view of a file: its pages, indexes and types.
 func integrity(ctx context.Context, db interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}, wrong func(text string)) error {
+}, wrong func(text string),
+) error {
 	rows, err := db.QueryContext(ctx, "PRAGMA integrity_check")
 	if err != nil {
 		return err

@@ -81,13 +81,18 @@ func (c *cache) drop(r *resident) {
 func (c *cache) surplus() *resident {
 	switch {
 	case c.ended.Len() > maxEnded:
-		return c.ended.Back().Value.(*resident)
+		return last(&c.ended)
 	case c.weight <= c.limit:
 		return nil
 	case c.ended.Len() > 1:
-		return c.ended.Back().Value.(*resident)
+		return last(&c.ended)
 	case c.recent.Len() > 1:
-		return c.recent.Back().Value.(*resident)
+		return last(&c.recent)
 	}
 	return nil
+}
+
+func last(l *list.List) *resident {
+	r, _ := l.Back().Value.(*resident) // the lists hold nothing else
+	return r
 }

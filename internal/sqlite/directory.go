@@ -113,7 +113,7 @@ func (t *tx) PutCreateKey(key string, request kernel.Digest, s *kernel.State) er
 const maxBuckets = 50_000
 
 // Bucket implements [store.Tx].
-func (t *tx) Bucket(name string, limit *kernel.RateLimit) (*kernel.Bucket, error) {
+func (t *tx) Bucket(name string, _ *kernel.RateLimit) (*kernel.Bucket, error) {
 	if b := t.buckets[name]; b != nil {
 		return b, nil
 	}

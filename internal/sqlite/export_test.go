@@ -31,8 +31,17 @@ func (db *DB) Texts() []string {
 	}
 	labels := [][2]string{{"k", "v"}, {"k2", "v2"}}
 	for _, q := range []store.ExecutionQuery{
-		{}, {Before: 9}, {Agent: "a"}, {Agent: "a", Before: 9}, {Status: 2}, {Status: 2, Before: 9}, {Agent: "a", Status: 2},
-		{Agent: "a", Status: 2, Before: 9}, {Labels: labels}, {Labels: labels, Before: 9}, {Labels: labels, Agent: "a", Status: 1, Before: 9},
+		{},
+		{Before: 9},
+		{Agent: "a"},
+		{Agent: "a", Before: 9},
+		{Status: 2},
+		{Status: 2, Before: 9},
+		{Agent: "a", Status: 2},
+		{Agent: "a", Status: 2, Before: 9},
+		{Labels: labels},
+		{Labels: labels, Before: 9},
+		{Labels: labels, Agent: "a", Status: 1, Before: 9},
 	} {
 		text, _ := listExecutions(q)
 		texts = append(texts, text)
@@ -78,8 +87,8 @@ const (
 )
 
 // Rows loads an execution from its rows, whatever is held in memory.
-func Rows(tx_ store.Tx, id kernel.ExecutionID) (*kernel.State, *kernel.Lease, error) {
-	r, err := tx_.(*tx).w.load(id)
+func Rows(from store.Tx, id kernel.ExecutionID) (*kernel.State, *kernel.Lease, error) {
+	r, err := from.(*tx).w.load(id)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -140,12 +140,12 @@ func (w *writer) loadMemory(r *resident) error {
 	}
 	opened := kernel.At(w.db.opened)
 	r.lease.ExpiresAt = opened.Add(r.lease.Timeout)
-	found, err := one(w.sql.loadLease, func(row []driver.Value) (err error) {
+	found, err := one(w.sql.loadLease, func(row []driver.Value) error {
 		r.lease.ExpiresAt = leaseEnd(opened, kernel.Instant(asInt(row[0])), kernel.Instant(asInt(row[1])))
 		if row[2] != nil {
-			r.lease.Memory, err = decodeMemory(asBytes(row[2]))
+			r.lease.Memory = decodeMemory(asBytes(row[2]))
 		}
-		return err
+		return nil
 	}, r.state.No)
 	if err != nil || !found {
 		return err

@@ -53,8 +53,8 @@ func resolve(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if real, err := filepath.EvalSymlinks(abs); err == nil {
-		return real, nil
+	if target, err := filepath.EvalSymlinks(abs); err == nil {
+		return target, nil
 	}
 	if folder, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
 		return filepath.Join(folder, filepath.Base(abs)), nil

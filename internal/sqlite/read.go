@@ -65,7 +65,7 @@ func shownBodies() string {
 func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
 	q := &queries{}
 	for _, p := range q.texts() {
-		st, err := db.PrepareContext(ctx, p.sql)
+		st, err := db.PrepareContext(ctx, p.sql) //nolint:sqlclosecheck // close does, with all the others
 		if err != nil {
 			return q, fmt.Errorf("prepare %q: %w", head(p.sql), err)
 		}

@@ -20,8 +20,19 @@ type conn struct {
 type stmt struct {
 	sql  string
 	s    driver.Stmt
+	runs driver.StmtExecContext  // s, for statements that change something
+	asks driver.StmtQueryContext // s, for those that return rows
 	args []driver.NamedValue
 	row  []driver.Value
+}
+
+// newConn is the connection that database/sql has below it.
+func newConn(raw any) (conn, error) {
+	c, ok := raw.(driver.Conn)
+	if !ok {
+		return conn{}, fmt.Errorf("the driver's connection is a %T", raw)
+	}
+	return conn{raw: c}, nil
 }
 
 func (c *conn) prepare(sql string) (*stmt, error) {
@@ -31,6 +42,12 @@ func (c *conn) prepare(sql string) (*stmt, error) {
 	}
 	st := &stmt{sql: sql, s: s}
 	c.stmts = append(c.stmts, st)
+	var canRun, canAsk bool
+	st.runs, canRun = s.(driver.StmtExecContext)
+	st.asks, canAsk = s.(driver.StmtQueryContext)
+	if !canRun || !canAsk {
+		return nil, fmt.Errorf("prepare %q: the driver's statements take no context", sql)
+	}
 	return st, nil
 }
 
@@ -63,28 +80,18 @@ func (s *stmt) bind(args []any) {
 // exec runs the statement. Arguments are int64, string, []byte or nil.
 func (s *stmt) exec(args ...any) error {
 	s.bind(args)
-	_, err := s.s.(driver.StmtExecContext).ExecContext(context.Background(), s.args)
+	_, err := s.runs.ExecContext(context.Background(), s.args)
 	if err != nil {
 		return fmt.Errorf("%s: %w", head(s.sql), err)
 	}
 	return nil
 }
 
-// changed is exec, and reports how many rows it touched.
-func (s *stmt) changed(args ...any) (int64, error) {
-	s.bind(args)
-	res, err := s.s.(driver.StmtExecContext).ExecContext(context.Background(), s.args)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", head(s.sql), err)
-	}
-	return res.RowsAffected()
-}
-
 // query calls each for every row. What each gets is valid only during the call,
 // strings and byte slices excepted.
 func (s *stmt) query(each func(row []driver.Value) error, args ...any) (err error) {
 	s.bind(args)
-	rows, err := s.s.(driver.StmtQueryContext).QueryContext(context.Background(), s.args)
+	rows, err := s.asks.QueryContext(context.Background(), s.args)
 	if err != nil {
 		return fmt.Errorf("%s: %w", head(s.sql), err)
 	}

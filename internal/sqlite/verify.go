@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -148,8 +147,14 @@ func (v *verifier) withRebuild(ctx context.Context, stored *sql.Conn) error {
 	defer func() { _ = c.Close() }()
 	return stored.Raw(func(file any) error {
 		return c.Raw(func(mem any) (err error) {
-			v.stored.raw = file.(driver.Conn)
-			v.rebuilt = &writer{db: db, conn: conn{raw: mem.(driver.Conn)}}
+			if v.stored, err = newConn(file); err != nil {
+				return err
+			}
+			rebuilt, err := newConn(mem)
+			if err != nil {
+				return err
+			}
+			v.rebuilt = &writer{db: db, conn: rebuilt}
 			defer func() { err = errors.Join(err, v.rebuilt.conn.close(), v.stored.close()) }()
 			if err := v.rebuilt.start(); err != nil {
 				return err

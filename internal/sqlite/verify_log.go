@@ -164,7 +164,8 @@ func fits(value driver.Value, size int) bool {
 
 // fitsOrNull tells NULL from zero, which the chain does not.
 func fitsOrNull(value driver.Value, size int) bool {
-	return value == nil || fits(value, size) && !bytes.Equal(value.([]byte), make([]byte, size))
+	b, ok := value.([]byte)
+	return value == nil || ok && len(b) == size && !bytes.Equal(b, make([]byte, size))
 }
 
 // totals checks what only all logs together can show: every position was given

@@ -41,7 +41,7 @@ func (db *DB) Chore(ctx context.Context, fn func(store.Tx) error) error {
 }
 
 func (db *DB) submit(ctx context.Context, queue chan<- *operation, fn func(store.Tx) error) error {
-	op := db.operations.Get().(*operation)
+	op, _ := db.operations.Get().(*operation) // the pool makes nothing else
 	op.ctx, op.fn, op.err = ctx, fn, nil
 	db.mu.RLock()
 	if why := db.stopped; why != nil {
@@ -88,7 +88,11 @@ func (db *DB) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	return c.Raw(func(raw any) (err error) {
-		w := &writer{db: db, conn: conn{raw: raw.(driver.Conn)}, batch: make([]*operation, 0, maxBatch)}
+		below, err := newConn(raw)
+		if err != nil {
+			return err
+		}
+		w := &writer{db: db, conn: below, batch: make([]*operation, 0, maxBatch)}
 		defer func() { err = errors.Join(err, w.conn.close()) }()
 		if err := w.start(); err != nil {
 			db.refuse(fmt.Errorf("%w: %w", store.ErrUnavailable, err))
@@ -273,7 +277,7 @@ func (w *writer) fill(more <-chan *operation) error {
 // has, the transaction holds half an operation and has to be undone.
 func (w *writer) apply(op *operation) (undo error) {
 	if op.err = op.ctx.Err(); op.err != nil {
-		return nil
+		return nil //nolint:nilerr // given up before its turn: nothing is to be undone
 	}
 	writes, plans := w.tx.writes, len(w.tx.settled)
 	op.err = w.call(op)

@@ -95,11 +95,11 @@ type docView struct {
 }
 
 // show puts a text into the window, unless it is there already.
-func (v *docView) show(key string, make func() doc) {
+func (v *docView) show(key string, build func() doc) {
 	if v.key == key && v.rows != nil {
 		return
 	}
-	*v = docView{doc: make(), w: v.w, h: v.h, find: v.find, key: key, folded: map[int]bool{}, wide: map[int]bool{}}
+	*v = docView{doc: build(), w: v.w, h: v.h, find: v.find, key: key, folded: map[int]bool{}, wide: map[int]bool{}}
 	for i, l := range v.lines {
 		if i > 0 && l.close > 0 && (l.items > docItems && l.close-i > docItems || l.close-i > docString) {
 			v.folded[i] = true
