@@ -47,12 +47,13 @@ func TestMain(m *testing.M) {
 //	                           placeholders for ids, times and durations
 //	id NAME                    the first id of stdout becomes $NAME, its end $NAME8
 //	pty [-in FILE] OUT command...  run a command on a terminal of 100 columns
+//	schema [-l] NAME FILE      validate FILE (or stdout, stderr) against docs/schemas
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", UpdateScripts: *update, Setup: setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"server": cmdServer, "agent": cmdAgent, "rc": cmdRC, "norm": cmdNorm, "id": cmdID, "pty": cmdPty,
+			"server": cmdServer, "agent": cmdAgent, "rc": cmdRC, "norm": cmdNorm, "id": cmdID, "pty": cmdPty, "schema": cmdSchema,
 		},
 	})
 }
