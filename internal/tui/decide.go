@@ -45,6 +45,7 @@ type decide struct {
 	opened  time.Time
 	pressed time.Time // the last key
 	on      focus
+	armed   bool // the button was reached with enter
 	why     field
 	by      field
 	gate    field
@@ -161,7 +162,7 @@ func (d *decide) order() []focus {
 func (d *decide) step(n int) {
 	o := d.order()
 	i := slices.Index(o, d.on)
-	d.on = o[(i+n+len(o))%len(o)]
+	d.on, d.armed = o[(i+n+len(o))%len(o)], false
 }
 
 // key takes a key. Nothing but enter on the button decides, and only there.
@@ -204,7 +205,7 @@ func (d *decide) edit(k tea.KeyMsg) {
 		d.gate.key(k)
 	case onButton, onCancel:
 		if s := k.String(); s == "left" || s == "right" {
-			d.on = onButton + onCancel - d.on
+			d.on, d.armed = onButton+onCancel-d.on, false
 		}
 	}
 }
@@ -227,12 +228,12 @@ func (d *decide) enter(m *Model, lone bool) tea.Cmd {
 	case onBy:
 		d.on = onWhy
 	case onWhy:
-		d.on = onButton
+		d.on, d.armed = onButton, true
 		if d.want != "" {
-			d.on = onGate
+			d.on, d.armed = onGate, false
 		}
 	case onGate:
-		d.on = onButton
+		d.on, d.armed = onButton, true
 	case onCancel:
 		m.modal = nil
 	case onButton:
@@ -240,6 +241,10 @@ func (d *decide) enter(m *Model, lone bool) tea.Cmd {
 			return nil
 		}
 		if d.blocked(m) != "" {
+			return nil
+		}
+		if !d.armed { // who came here with tab presses twice, too
+			d.armed = true
 			return nil
 		}
 		return d.send(m)
@@ -340,6 +345,7 @@ func (m *Model) decided(r decidedMsg) tea.Cmd {
 // finish closes the modal when all went well; what failed stays in it.
 func (d *decide) finish(m *Model) {
 	if d.failed > 0 || len(d.results) == 0 {
+		d.armed = false
 		if m.modal == modal(d) && len(d.items) == 1 {
 			d.on = onCancel
 		}

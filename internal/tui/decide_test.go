@@ -63,6 +63,15 @@ func TestTheButtonAnswersToEnterOnly(t *testing.T) {
 	r.want("GRANT")
 }
 
+func TestTabToTheButtonNeedsTwoEntersToo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, typical(), 80, 24).online()
+	r.press("g", "shift+tab", "enter")
+	r.posts()
+	r.press("enter")
+	r.posts(posted{"grant", id(1, 1), "alice", ""})
+}
+
 func TestTheModalKeepsItsApproval(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, typical(), 80, 24).online()

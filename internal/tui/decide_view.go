@@ -220,6 +220,9 @@ func (d *decide) buttons(m *Model, verb string, w int) []string {
 		note = d.problem
 	}
 	help := "enter: next field, press the button   pgdn pgup: args   esc: cancel"
+	if d.on == onButton && off == "" && !d.armed {
+		help = "enter twice: " + strings.ToLower(verb) + "   tab: next field   esc: cancel"
+	}
 	if d.asked {
 		help = "esc again drops your text"
 	}

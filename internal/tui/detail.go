@@ -81,8 +81,10 @@ type detailMsg struct {
 	err   error
 }
 
-type eventsMsg []eventRow
-type deltasMsg []wire.StreamDelta
+type (
+	eventsMsg []eventRow
+	deltasMsg []wire.StreamDelta
+)
 
 // endedMsg tells that a tail ended, and why.
 type endedMsg struct{ err error }

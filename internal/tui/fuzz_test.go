@@ -43,7 +43,7 @@ func playRandomly(t *testing.T, rng *rand.Rand, steps int) {
 	r := newRig(t, typical(), 60+rng.IntN(100), 15+rng.IntN(40)).online()
 	keys := allKeys()
 	var modal *decide
-	enters := 0 // in the modal, each apart from the key before
+	enters := 0 // in the modal
 	posts := 0
 	for i := range steps {
 		if rng.IntN(4) == 0 {
@@ -61,7 +61,7 @@ func playRandomly(t *testing.T, rng *rand.Rand, steps int) {
 				if d != modal {
 					modal, enters = d, 0
 				}
-				if k == "enter" && pause >= alone/2 {
+				if k == "enter" {
 					enters++
 				}
 			}
