@@ -171,14 +171,19 @@ func (s *session) watchStatus(ctx context.Context, c *client.Client, x wire.Exec
 		return s.outcome(x)
 	}
 	err := c.TailEvents(ctx, x.ID, client.TailOptions{AfterSeq: x.LastEventSeq, Link: s.linkNotes()}, func(e wire.Event) error {
-		if statusAfter(e.Type) == "" {
+		st := statusAfter(e.Type)
+		if st == "" {
 			return nil
 		}
-		now, err := c.GetExecution(ctx, x.ID)
-		if err != nil {
-			return err
+		// What is read now may be further on already; the event says how it was.
+		x.Status, x.UpdatedAt, x.LastEventSeq = st, e.OccurredAt, e.EventSeq
+		if st.Terminal() {
+			end, err := c.GetExecution(ctx, x.ID)
+			if err != nil {
+				return err
+			}
+			x = end
 		}
-		x = now
 		return list.Add(x)
 	})
 	if err != nil {
