@@ -40,7 +40,7 @@ const (
 	defaultPoll        = 10 * time.Second
 	inMemory           = 100_000 // dispatches that wait in memory; the rest waits in the store
 	page               = 1_000
-	retryClaim         = 250 * time.Millisecond
+	retryStore         = 250 * time.Millisecond
 )
 
 // Dispatcher delivers what is due.
@@ -112,11 +112,10 @@ func (d *Dispatcher) Waiting() int {
 
 // Run delivers until ctx ends, then waits for the deliveries under way. What
 // is still out after the grace period is cut off; whether it arrived is then
-// unknown, and the next start replaces the attempt.
+// unknown, and its lease decides: the agent writes, or it lapses.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	hard, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	defer d.running.Wait()
 	poll := time.NewTicker(d.opts.Poll)
 	defer poll.Stop()
 	due := time.NewTimer(time.Hour)
@@ -142,8 +141,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		case <-poll.C:
 			d.refill(ctx)
 		case <-ctx.Done():
-			stop := time.AfterFunc(d.opts.Grace, cut)
-			defer stop.Stop()
+			patience := time.AfterFunc(d.opts.Grace, cut)
+			defer patience.Stop()
+			d.running.Wait()
 			return nil
 		}
 	}
@@ -218,11 +218,13 @@ func (d *Dispatcher) deliver(ctx context.Context, due store.DueDispatch) {
 	// The outcome is kept however long the writer takes.
 	report := context.WithoutCancel(ctx)
 	if err == nil {
-		err = d.engine.Acked(report, due.Execution, claimed.Attempt)
+		err = d.insist(ctx, func() error { return d.engine.Acked(report, due.Execution, claimed.Attempt) })
 	} else {
 		why := &Undelivered{Reason: err.Error()}
 		errors.As(err, &why)
-		err = d.engine.DeliveryFailed(report, due.Execution, claimed.Attempt, why.Reason, why.HTTPStatus)
+		err = d.insist(ctx, func() error {
+			return d.engine.DeliveryFailed(report, due.Execution, claimed.Attempt, why.Reason, why.HTTPStatus)
+		})
 	}
 	if err != nil {
 		// The lease notices: the attempt lapses unless the agent writes.
@@ -230,10 +232,25 @@ func (d *Dispatcher) deliver(ctx context.Context, due store.DueDispatch) {
 	}
 }
 
+// insist tries again while the store has no room, or cannot write for now.
+func (d *Dispatcher) insist(ctx context.Context, report func() error) error {
+	for {
+		err := report()
+		if !errors.Is(err, store.ErrOverloaded) && !errors.Is(err, store.ErrUnavailable) {
+			return err
+		}
+		select {
+		case <-time.After(retryStore):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
 // again puts a dispatch back that could not be claimed for want of the store.
 func (d *Dispatcher) again(due store.DueDispatch) {
 	now := kernel.At(time.Now())
-	due.NotBefore = now.Add(retryClaim)
+	due.NotBefore = now.Add(retryStore)
 	d.mu.Lock()
 	d.queue.add(due, now)
 	d.mu.Unlock()
