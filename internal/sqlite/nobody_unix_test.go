@@ -18,7 +18,7 @@ func asNobody(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
 		return cmd
 	}
 	folder := t.TempDir()
-	for dir := folder; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+	for dir := folder; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) { //nolint:usetesting // the folder that holds all temporary ones
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -92,7 +92,7 @@ func TestPinnedLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer reader.Close()
+	defer func() { _ = reader.Close() }()
 	tx, err := reader.Begin()
 	if err != nil {
 		t.Fatal(err)
