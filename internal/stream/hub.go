@@ -54,6 +54,13 @@ func (s *Subscription[T]) offer(v T) (ok bool) {
 	}
 }
 
+func (s *Subscription[T]) end(status kernel.Status) {
+	select {
+	case s.ended <- status:
+	default: // an execution ends once; were it not so, the writer must not hang on it
+	}
+}
+
 // topics are the subscribers of each execution.
 type topics[T any] struct {
 	mu  sync.RWMutex
@@ -150,7 +157,7 @@ func (h *Hub) Committed(batch []store.Committed) {
 			h.events.each(c.Execution, func(s *Subscription[store.Event]) { s.offer(e) })
 			h.feed.each(kernel.ExecutionID{}, func(s *Subscription[FeedEvent]) { s.offer(FeedEvent{Event: e, Agent: c.Agent}) })
 			if r.Event.Type().Terminal() {
-				h.deltas.each(c.Execution, func(s *Subscription[Delta]) { s.ended <- c.Status })
+				h.deltas.each(c.Execution, func(s *Subscription[Delta]) { s.end(c.Status) })
 			}
 		}
 	}
