@@ -22,9 +22,9 @@ type executionsScreen struct {
 	sort    int
 	desc    bool
 	preview bool
-	all     []*execution // in order
-	ordered made         // what all was made of
-	made    made         // what the ids were made of
+	all     []ranked // in order
+	ordered made     // what all was made of
+	made    made     // what the ids were made of
 }
 
 // made is what a list was made of: the same again needs no work.
@@ -35,16 +35,18 @@ type made struct {
 	st        *store
 }
 
-// exSorts are the orders of the list; ties break by id, newest first.
+// exSorts are the orders of the list, each by a number or by a word; ties break
+// by id, newest first.
 var exSorts = []struct {
-	name string
-	cmp  func(a, b *execution) int
+	name   string
+	number func(e *execution) int64
+	word   func(e *execution) string
 }{
-	{"age", func(a, b *execution) int { return b.CreatedAt.Compare(a.CreatedAt.Time) }},
-	{"updated", func(a, b *execution) int { return b.UpdatedAt.Compare(a.UpdatedAt.Time) }},
-	{"status", func(a, b *execution) int { return cmp.Compare(statusRank(a), statusRank(b)) }},
-	{"agent", func(a, b *execution) int { return cmp.Compare(a.AgentID, b.AgentID) }},
-	{"step", func(a, b *execution) int { return cmp.Compare(a.step, b.step) }},
+	{name: "age", number: func(e *execution) int64 { return -e.CreatedAt.UnixMicro() }},
+	{name: "updated", number: func(e *execution) int64 { return -e.UpdatedAt.UnixMicro() }},
+	{name: "status", number: func(e *execution) int64 { return int64(statusRank(e)) }},
+	{name: "agent", word: func(e *execution) string { return e.AgentID }},
+	{name: "step", word: func(e *execution) string { return e.step }},
 }
 
 // statusRank puts first what may need somebody.
@@ -86,8 +88,8 @@ func (s *executionsScreen) rows(st *store) {
 	}
 	s.made = now
 	ids := make([]string, 0, len(s.all))
-	for _, e := range s.all {
-		if e = st.executions[e.ID]; s.parsed.empty() || s.parsed.match(row{hay: e.words(), status: string(e.Status), agent: e.AgentID, target: e.step, labels: e.Labels}) {
+	for _, r := range s.all {
+		if e := st.executions[r.e.ID]; s.parsed.empty() || s.parsed.match(row{hay: e.words(), status: string(e.Status), agent: e.AgentID, target: e.step, labels: e.Labels}) {
 			ids = append(ids, e.ID)
 		}
 	}
@@ -99,19 +101,38 @@ func (s *executionsScreen) rows(st *store) {
 	s.set(ids)
 }
 
+// ranked is an execution with what it is sorted by, so that the sort need not
+// fetch it again and again.
+type ranked struct {
+	number int64
+	word   string
+	e      *execution
+}
+
 // order sorts all executions.
 func (s *executionsScreen) order(st *store) {
+	by := exSorts[s.sort]
 	s.all = s.all[:0]
 	for _, e := range st.executions {
-		s.all = append(s.all, e)
-	}
-	by := exSorts[s.sort].cmp
-	slices.SortFunc(s.all, func(a, b *execution) int {
-		c := by(a, b)
-		if s.desc {
-			c = -c
+		r := ranked{e: e}
+		if by.word != nil {
+			r.word = by.word(e)
+		} else if r.number = by.number(e); s.desc {
+			r.number = -r.number
 		}
-		return cmp.Or(c, cmp.Compare(b.ID, a.ID))
+		s.all = append(s.all, r)
+	}
+	slices.SortFunc(s.all, func(a, b ranked) int {
+		c := cmp.Compare(a.number, b.number)
+		if c == 0 && by.word != nil {
+			if c = cmp.Compare(a.word, b.word); s.desc {
+				c = -c
+			}
+		}
+		if c == 0 {
+			c = cmp.Compare(b.e.ID, a.e.ID)
+		}
+		return c
 	})
 }
 
