@@ -71,7 +71,7 @@ func TestVerifyFindsEveryFlip(t *testing.T) {
 		name string
 		rows string // which, of many
 	}{
-		{"events", "pos%5=0 OR pos IN (1, (SELECT max(pos) FROM events))"},
+		{"events", "pos IN (SELECT min(pos) FROM events GROUP BY type) OR pos=(SELECT max(pos) FROM events)"},
 		{"executions", "1"},
 		{"labels", "1"},
 		{"steps", "no%3=0"},
@@ -88,7 +88,11 @@ func TestVerifyFindsEveryFlip(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := openFlipper(t, copied, table.name)
-			for _, row := range f.rows(t, table.rows) {
+			rows := f.rows(t, table.rows)
+			if raceEnabled { // which makes it ten times slower, and finds nothing in here
+				rows = rows[:1]
+			}
+			for _, row := range rows {
 				for _, column := range f.columns {
 					undo := f.flip(t, row, column)
 					if undo == "" {
