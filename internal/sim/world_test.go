@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,8 +57,13 @@ func drawShape(r *rand.Rand) shape {
 			*p = 0.01 + 0.15*r.Float64()
 		}
 	}
-	if r.IntN(4) == 0 {
+	switch r.IntN(8) {
+	case 0, 1:
 		s.undelivered = 0.6
+	case 2: // steady, and so held to its promptness
+		s.crashes, s.stops, s.full, s.slow, s.undelivered = false, false, 0, 0, 0
+	case 3:
+		s.crashes, s.stops, s.full = false, false, 0
 	}
 	return s
 }
@@ -136,6 +142,9 @@ func (w *world) call(r *rand.Rand, fn func(context.Context, *engine.Engine) erro
 	}
 	quiet := w.quiet.Load()
 	err := fn(ctx, l.engine)
+	if err != nil && strings.Contains(err.Error(), "panicked") {
+		w.t.Error(err)
+	}
 	if refusal, ok := engine.IsRejection(err); ok {
 		w.h.met.add("refused " + refusal.Code.String())
 	} else if err != nil {
@@ -193,7 +202,7 @@ func (w *world) run() {
 	w.end()
 }
 
-const patience = 12 * time.Hour
+const patience = 2 * time.Hour
 
 // settle waits for the end of every execution.
 func (w *world) settle() {
@@ -213,7 +222,7 @@ func (w *world) settle() {
 			}
 			continue
 		}
-		pause(time.Second)
+		pause(5 * time.Second)
 	}
 }
 
