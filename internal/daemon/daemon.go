@@ -94,6 +94,9 @@ func Open(ctx context.Context, opts Options) (*Daemon, error) {
 }
 
 func (d *Daemon) open(ctx context.Context) error {
+	if d.opts.Token == "" && !d.opts.Dev {
+		return errors.New("a bearer token is required unless in development mode")
+	}
 	path := d.opts.DB
 	if path == "" {
 		dir, err := os.MkdirTemp("", "kernelctl-*")
@@ -123,7 +126,7 @@ func (d *Daemon) build() {
 		MaxAttempts: o.DispatchMaxAttempts, Ruled: d.metrics.Ruled, Decided: d.metrics.Decided, Logger: d.log,
 	})
 	d.webhook = dispatch.NewWebhook(dispatch.WebhookOptions{Timeout: o.DispatchTimeout, Allow: o.WebhookAllow})
-	d.dispatcher = dispatch.New(d.engine, d.db, d.webhook, dispatch.Options{Concurrency: o.DispatchConcurrency, Grace: o.Grace / 2, Logger: d.log})
+	d.dispatcher = dispatch.New(d.engine, d.db, d.webhook, dispatch.Options{Concurrency: o.DispatchConcurrency, Grace: o.Grace, Logger: d.log})
 	d.timers = timer.New(d.engine, d.db, o.Retention, d.log)
 	d.timers.OnExpired(func(ctx context.Context) {
 		if err := d.metrics.Recount(ctx, d.db); err != nil {
@@ -218,10 +221,19 @@ func (p *part) stop() error {
 	return p.err
 }
 
-// provision loads the directory and registers the agents of the manifest.
+// provision loads the directory and registers the agents of the manifest. A
+// bad policy stops it before anything is changed.
 func (d *Daemon) provision(ctx context.Context) error {
 	if err := d.engine.LoadAgents(ctx); err != nil {
 		return fmt.Errorf("load agents: %w", err)
+	}
+	for _, a := range d.opts.Agents {
+		if a.Policy == nil {
+			continue
+		}
+		if err := d.engine.CheckPolicy(a.Policy); err != nil {
+			return fmt.Errorf("policy of agent %s: %w", a.ID, err)
+		}
 	}
 	for _, a := range d.opts.Agents {
 		if _, err := d.engine.RegisterAgent(ctx, a.AgentSpec); err != nil {
@@ -237,7 +249,8 @@ func (d *Daemon) provision(ctx context.Context) error {
 	return nil
 }
 
-// serve runs the moving parts. Each stops only after what needs it has.
+// serve runs the moving parts. At the end requests and deliveries that are
+// under way have the same grace period, and nothing new begins.
 func (d *Daemon) serve(ctx context.Context) error {
 	web := &http.Server{
 		Handler:           d.api,
@@ -264,6 +277,7 @@ func (d *Daemon) serve(ctx context.Context) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.opts.Grace)
 	defer cancel()
 	d.api.EndStreams()
+	dispatcher.cancel() // an agent that is woken now would find the port closed
 	if shutErr := web.Shutdown(grace); shutErr != nil {
 		err = errors.Join(err, web.Close())
 	}

@@ -109,6 +109,12 @@ func (e *Engine) DeleteAgent(ctx context.Context, id kernel.AgentID) error {
 	return err
 }
 
+// CheckPolicy says what is wrong with a bundle; it is an *[Invalid].
+func (e *Engine) CheckPolicy(bundle []byte) error {
+	_, err := compileBundle(bundle)
+	return err
+}
+
 // PutPolicy loads or replaces an agent's bundle. A bundle with problems is an
 // *[Invalid] and changes nothing.
 func (e *Engine) PutPolicy(ctx context.Context, id kernel.AgentID, bundle []byte) error {
