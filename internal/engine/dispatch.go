@@ -113,5 +113,8 @@ func (e *Engine) Expire(ctx context.Context, before kernel.Instant, limit int) (
 		n, err = tx.Expire(before, limit)
 		return err
 	})
+	if n > 0 { // which ones is not told; this is seldom, and reading a header again costs little
+		e.headers.reset()
+	}
 	return n, err
 }

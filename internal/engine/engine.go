@@ -65,7 +65,7 @@ func New(s store.Store, opts Options) *Engine {
 		opts.Decided = func(kernel.StepKind, kernel.Decision) {}
 	}
 	e := &Engine{store: s, opts: opts, log: opts.Logger}
-	e.headers.init()
+	e.headers.reset()
 	return e
 }
 

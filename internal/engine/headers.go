@@ -17,7 +17,12 @@ type headerCache struct {
 	young, old map[kernel.ExecutionID]*store.Header
 }
 
-func (c *headerCache) init() { c.young = make(map[kernel.ExecutionID]*store.Header) }
+// reset forgets everything.
+func (c *headerCache) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.young, c.old = make(map[kernel.ExecutionID]*store.Header), nil
+}
 
 func (c *headerCache) get(id kernel.ExecutionID) *store.Header {
 	c.mu.RLock()
