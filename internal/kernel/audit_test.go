@@ -294,7 +294,8 @@ func documentedHash(prev kernel.Digest, execution kernel.ExecutionID, e *kernel.
 	return kernel.Digest(h.Sum(nil))
 }
 
-// step: no at_most_once step starts twice, nothing starts twice in one attempt.
+// step: no at_most_once step starts twice, nothing starts twice in one attempt,
+// and an unknown outcome is remembered.
 func (a *audit) step(w *world, e *kernel.Event) {
 	w.t.Helper()
 	switch d := e.Data.(type) {
@@ -309,6 +310,10 @@ func (a *audit) step(w *world, e *kernel.Event) {
 			w.t.Fatalf("step %s started twice in attempt %v", d.Step, by)
 		}
 		a.started[by] += d.Step.String() + " "
+	case *kernel.StepFailed:
+		if step := w.state.Steps[d.Step]; step.Indeterminate != d.Indeterminate {
+			w.t.Fatalf("%+v folded to %+v", d, step)
+		}
 	}
 }
 
@@ -376,8 +381,11 @@ func (a *audit) state(w *world, before *kernel.State) {
 			w.t.Fatalf("the finished step %s changed: %s", id, cmp.Diff(&was, is))
 		}
 	}
-	awaiting, waiting := 0, 0
+	awaiting, waiting, tokens := 0, 0, int64(0)
 	for id, step := range s.Steps {
+		if step.Usage != nil {
+			tokens += step.Usage.InputTokens + step.Usage.OutputTokens
+		}
 		switch {
 		case step.Status.Terminal():
 			a.finished[id] = *clonePtr(step)
@@ -389,6 +397,9 @@ func (a *audit) state(w *world, before *kernel.State) {
 			w.t.Fatalf("step %s rests undecided", id)
 		}
 	}
+	if tokens != s.Tokens {
+		w.t.Fatalf("the steps used %d tokens, the state says %d", tokens, s.Tokens)
+	}
 	blocked := s.Status == kernel.StatusBlocked
 	if blocked != (s.Block != nil) {
 		w.t.Fatalf("status %s with block %+v", s.Status, s.Block)
@@ -396,8 +407,8 @@ func (a *audit) state(w *world, before *kernel.State) {
 	if s.Status.Terminal() {
 		return
 	}
-	onApproval := blocked && s.Block.Reason == kernel.BlockedOnApproval
-	onSignal := blocked && s.Block.Reason == kernel.BlockedOnSignal
+	onApproval := s.Block.Waits() == kernel.BlockedOnApproval
+	onSignal := s.Block.Waits() == kernel.BlockedOnSignal
 	if (awaiting == 1) != onApproval || (waiting == 1) != onSignal || awaiting > 1 || waiting > 1 {
 		w.t.Fatalf("%d steps await approval and %d a signal, the block is %+v", awaiting, waiting, s.Block)
 	}

@@ -356,6 +356,8 @@ func FuzzParseUUID(f *testing.F) {
 	f.Add("01890A5D-ac96-774b-bcce-b302099a8057")
 	f.Add("01890a5dac96774bbcceb302099a8057")
 	f.Add("{01890a5d-ac96-774b-bcce-b302099a805}")
+	f.Add("01890a5d_ac96-774b-bcce-b302099a8057")
+	f.Add("01890a5d-ac96-774bb-cce-b302099a8057")
 	f.Add("01890a5d-ac96-774b-bcce-b302099a805é")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {

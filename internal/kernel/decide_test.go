@@ -205,6 +205,16 @@ func TestFoldIsTotal(t *testing.T) {
 		if s.LastSeq != 1 || s.UpdatedAt != epoch {
 			t.Errorf("%s: folded to %+v", d.Type(), s)
 		}
+		want := 0
+		switch d.(type) {
+		case *kernel.StepProposed, *kernel.StepAllowed, *kernel.StepDenied, *kernel.StepAwaitingApproval, *kernel.StepExecuting,
+			*kernel.StepSucceeded, *kernel.StepFailed, *kernel.StepCancelled:
+			want = 1
+		default:
+		}
+		if len(s.Steps) != want {
+			t.Errorf("%s: folded to %d steps, want %d", d.Type(), len(s.Steps), want)
+		}
 		for _, step := range s.Steps {
 			if step.No != 7 || step.CreatedAt != epoch {
 				t.Errorf("%s: folded to step %+v", d.Type(), step)
