@@ -9,6 +9,10 @@ import (
 	"github.com/agentkernel/kernelctl/internal/store"
 )
 
+// maxExpired is how many events one transaction of retention removes, give or
+// take an execution: some ten milliseconds, for which everybody waits.
+const maxExpired = 4000
+
 // Expire implements [store.Tx]: whole executions, so that what stays is whole.
 func (t *tx) Expire(before kernel.Instant, limit int) (int, error) {
 	type old struct {
@@ -35,7 +39,13 @@ func (t *tx) Expire(before kernel.Instant, limit int) (int, error) {
 	}); err != nil {
 		return 0, err
 	}
+	enough := sums.events + maxExpired
+	n := len(gone)
 	for _, o := range gone {
+		if sums.events >= enough {
+			n = limit // there are more
+			break
+		}
 		if err := t.expire(o.no, &sums); err != nil {
 			return 0, fmt.Errorf("expire execution %s: %w", o.id, err)
 		}
@@ -43,7 +53,7 @@ func (t *tx) Expire(before kernel.Instant, limit int) (int, error) {
 			t.w.cache.drop(r)
 		}
 	}
-	return len(gone), t.exec(t.w.sql.retire, t.pos, sums.events, sums.positions)
+	return n, t.exec(t.w.sql.retire, t.pos, sums.events, sums.positions)
 }
 
 // retired are the running sums over everything that retention removed.

@@ -69,7 +69,9 @@ type Tx interface {
 	// Probe writes a row of no meaning: only a store that can commit survives it.
 	Probe(at kernel.Instant) error
 	// Expire deletes up to limit executions that ended before the given moment,
-	// with everything about them, and reports how many.
+	// with everything about them, and reports how many; when it stopped earlier,
+	// because they were large, it reports limit, so that less than limit always
+	// means that none is left.
 	Expire(before kernel.Instant, limit int) (int, error)
 }
 

@@ -130,6 +130,21 @@ func testContexts(t *testing.T, d Driver) {
 	}
 }
 
+// testChore does maintenance like anything else, while nothing else waits.
+func testChore(t *testing.T, d Driver) {
+	w := newWorld(t, d, t.TempDir(), Options{})
+	if err := w.store.Chore(context.Background(), func(tx store.Tx) error { return tx.Probe(w.now) }); err != nil {
+		t.Errorf("Chore: %v", err)
+	}
+	if err := w.store.Chore(context.Background(), func(store.Tx) error { return errRefused }); !errors.Is(err, errRefused) {
+		t.Errorf("Chore that fails: %v, want %v", err, errRefused)
+	}
+	w.close()
+	if err := w.store.Chore(context.Background(), func(store.Tx) error { return nil }); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("Chore after the end: %v, want %v", err, store.ErrClosed)
+	}
+}
+
 // testEnded refuses everything after an orderly end, and runs only once.
 func testEnded(t *testing.T, d Driver) {
 	w := newWorld(t, d, t.TempDir(), Options{})

@@ -129,6 +129,55 @@ func (w *world) gone(m *model) {
 	}
 }
 
+// testRetentionOfLargeExecutions goes on until none is left, although it stops
+// before its limit, so that nobody waits long.
+func testRetentionOfLargeExecutions(t *testing.T, d Driver) {
+	w := newWorld(t, d, t.TempDir(), Options{})
+	defer w.close()
+	const each, signals = 4, 1500
+	for range each {
+		m := w.create(creation{})
+		// Past the model, which is too slow for thousands of events.
+		err := w.update(func(tx store.Tx) error {
+			for range signals {
+				if err := w.command(tx, m, &kernel.SendSignal{SignalType: "go", Payload: kernel.NewBody([]byte("1"))}); err != nil {
+					return err
+				}
+			}
+			return w.command(tx, m, &kernel.CancelExecution{Reason: kernel.ReasonClientCancelled})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.pos += signals + 2 // execution.cancelled, dispatch.discarded
+	}
+	w.advance(time.Second)
+	calls := 0
+	for n := 10; n == 10; calls++ {
+		n = w.expire(10)
+	}
+	if calls < 2 {
+		t.Errorf("%d events were removed in one go: everybody waits for that", each*signals)
+	}
+	w.forget(w.models...)
+	w.check()
+	w.verify()
+}
+
+// command carries out a command that must not be refused.
+func (w *world) command(tx store.Tx, m *model, c kernel.Command) error {
+	s, l, err := tx.Load(m.id)
+	if err != nil {
+		return err
+	}
+	kernel.Stamp(c, w.now, w.seed())
+	plan, err := kernel.Decide(s, l, c)
+	if err != nil {
+		return err
+	}
+	return tx.Save(s, l, c, &plan)
+}
+
 // testPositionsAfterRetention removes the newest execution: its number and
 // positions are not given again, not even by the next process.
 func testPositionsAfterRetention(t *testing.T, d Driver) {
