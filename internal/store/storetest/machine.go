@@ -33,6 +33,7 @@ func testHistories(t *testing.T, d Driver) {
 			"due":      m.due,
 			"service":  m.service,
 			"faulty":   m.faulty,
+			"batch":    m.batch,
 			"create":   m.create,
 		})
 		w.check()
@@ -228,23 +229,4 @@ func (m *machine) service(t *rapid.T) {
 	default:
 		w.do(x, &kernel.RestartDispatch{})
 	}
-}
-
-// faulty does something while writing fails, once or for as long as it lasts.
-func (m *machine) faulty(t *rapid.T) {
-	w := m.w
-	fault := always(BeforeCommit, w.d.Faults.Full)
-	if n := rapid.IntRange(0, 8).Draw(t, "fault"); n > 0 {
-		fault = nth(n, BeforeStatement, w.d.Faults.Full)
-		if rapid.Bool().Draw(t, "again") {
-			fault = from(n, BeforeStatement, w.d.Faults.Full)
-		}
-	}
-	w.fail(fault)
-	w.faulty = true
-	defer func() {
-		w.faulty = false
-		w.fail(nil)
-	}()
-	rapid.SampledFrom([]func(*rapid.T){m.agent, m.agent, m.agent, m.dispatch, m.person, m.due, m.create}).Draw(t, "under it")(t)
 }
