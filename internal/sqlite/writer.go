@@ -312,16 +312,17 @@ func (w *writer) recover(cause error) {
 	if fatal(cause) {
 		w.broken = cause
 	}
-	busy := false
+	var busy error
 	for _, op := range w.batch {
 		switch {
 		case w.broken != nil:
 			op.err = fmt.Errorf("%w: %w", store.ErrUnavailable, w.broken)
-		case busy: // waiting again for each of them would take minutes
-			op.err = fmt.Errorf("%w: %w", store.ErrUnavailable, explain(cause))
+		case busy != nil: // waiting again for each of them would take minutes
+			op.err = busy
 		default:
-			op.err = w.alone(op)
-			busy = isBusy(op.err)
+			if op.err = w.alone(op); isBusy(op.err) {
+				busy = op.err
+			}
 		}
 	}
 }
