@@ -20,9 +20,11 @@ type leaseEnd struct {
 func newLeases() *leases {
 	return &leases{
 		ends: make(map[kernel.ExecutionID]kernel.Instant),
-		heap: heap.New(func(a, b leaseEnd) bool { return a.at < b.at }),
+		heap: heap.New(sooner),
 	}
 }
+
+func sooner(a, b leaseEnd) bool { return a.at < b.at }
 
 // set notes when the lease of id ends as far as is known.
 func (l *leases) set(id kernel.ExecutionID, at kernel.Instant) {
@@ -31,6 +33,21 @@ func (l *leases) set(id kernel.ExecutionID, at kernel.Instant) {
 	}
 	l.ends[id] = at
 	l.heap.Push(leaseEnd{at, id})
+	if l.heap.Len() > 2*len(l.ends)+slack {
+		l.sweep()
+	}
+}
+
+// slack is how many entries of attempts that are over do not matter.
+const slack = 64
+
+// sweep drops the entries of attempts that are over. Left alone they would stay
+// until their lease ends, and an agent may ask for one of a day.
+func (l *leases) sweep() {
+	l.heap = heap.New(sooner)
+	for id, at := range l.ends {
+		l.heap.Push(leaseEnd{at, id})
+	}
 }
 
 // clear forgets id: nothing of it is in flight.

@@ -68,10 +68,14 @@ func (t *Timers) Committed(batch []store.Committed) {
 	sooner := t.soonest()
 	t.mu.Unlock()
 	if !sooner.IsZero() && (before.IsZero() || sooner < before) {
-		select {
-		case t.woken <- struct{}{}:
-		default: // it is about to look anyway
-		}
+		t.wake()
+	}
+}
+
+func (t *Timers) wake() {
+	select {
+	case t.woken <- struct{}{}:
+	default: // it is about to look anyway
 	}
 }
 
@@ -83,12 +87,10 @@ func (t *Timers) soonest() kernel.Instant {
 	return lease
 }
 
-// Run watches until ctx ends.
+// Run watches until ctx ends. A store that fails now and then delays it.
 func (t *Timers) Run(ctx context.Context) error {
-	if err := t.start(ctx); err != nil && ctx.Err() == nil {
-		return err
-	}
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { t.start(ctx); return nil })
 	group.Go(func() error { return t.watch(ctx) })
 	if t.retention > 0 {
 		group.Go(func() error { return t.expire(ctx) })
@@ -96,28 +98,44 @@ func (t *Timers) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// start takes up the attempts that are in flight: those whose delivery an
-// unclean stop cut off are replaced, the others have their lease.
-func (t *Timers) start(ctx context.Context) error {
-	var after int64
+// start takes up the attempts that are in flight. What fails is tried again, for
+// nobody else would look at them; taking one up twice does no harm.
+func (t *Timers) start(ctx context.Context) {
 	for {
+		err := t.takeUp(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		t.log.LogAttrs(ctx, slog.LevelWarn, "take up the attempts in flight", slog.Any("err", err))
+		select {
+		case <-time.After(afterError):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// takeUp replaces the attempts whose delivery an unclean stop cut off, and notes
+// the leases of the others.
+func (t *Timers) takeUp(ctx context.Context) error {
+	var errs []error
+	for after := int64(0); ; {
 		found, err := t.store.InFlight(ctx, after, page)
 		if err != nil {
-			return err
+			return errors.Join(append(errs, err)...)
 		}
-		if err := each(ctx, found, func(ctx context.Context, f store.InFlight) error {
+		errs = append(errs, each(ctx, found, func(ctx context.Context, f store.InFlight) error {
 			if !f.Acked && !f.Stored {
-				return t.engine.Restart(ctx, f.Execution)
+				return ignoreGone(t.engine.Restart(ctx, f.Execution))
 			}
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			t.leases.set(f.Execution, f.ExpiresAt)
 			return nil
-		}); err != nil {
-			return err
-		}
+		}))
+		t.wake()
 		if len(found) < page {
-			return nil
+			return errors.Join(errs...)
 		}
 		after = found[len(found)-1].No
 	}
@@ -170,10 +188,7 @@ func (t *Timers) look(ctx context.Context) time.Duration {
 // lapse takes one execution from a quiet attempt, or notes when to look again.
 func (t *Timers) lapse(ctx context.Context, id kernel.ExecutionID) error {
 	next, err := t.engine.Lapse(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
+	if err = ignoreGone(err); err != nil {
 		next = kernel.At(time.Now()).Add(afterError)
 	}
 	if !next.IsZero() {
@@ -196,8 +211,13 @@ func (t *Timers) fire(ctx context.Context, due store.Timer) error {
 	case store.TimerPark:
 		err = t.engine.Unpark(ctx, due.Execution)
 	}
+	return ignoreGone(err)
+}
+
+// ignoreGone drops the error of a command that somebody was faster than.
+func ignoreGone(err error) error {
 	if _, refused := engine.IsRejection(err); refused || errors.Is(err, store.ErrNotFound) {
-		return nil // somebody was faster
+		return nil
 	}
 	return err
 }
