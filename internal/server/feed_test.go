@@ -132,7 +132,13 @@ func TestDeltas(t *testing.T) {
 	if a := run.Post("/steps/"+step+"/stream", `{"seq":3,"data":"late"}`); a.Code() != wire.CodeConflict {
 		t.Errorf("a delta of a step that has ended: status %d: %s", a.Status, a.Body)
 	}
+	open := run.Tool("left open", "1")
 	run.Complete("1")
+	for id, code := range map[string]wire.ErrorCode{step: wire.CodeConflict, open: wire.CodeExecutionTerminal, strings.Repeat("0", 64): wire.CodeNotFound} {
+		if a := run.Post("/steps/"+id+"/stream", `{"seq":3,"data":"late"}`); a.Code() != code {
+			t.Errorf("a delta after the end: status %d, want code %q: %s", a.Status, code, a.Body)
+		}
+	}
 	want := []wire.StreamDelta{
 		{StepID: step, Seq: 0, Data: ""},
 		{StepID: step, Seq: 1, Data: "a\r\n\x00<&> ä\u2028"},

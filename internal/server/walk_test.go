@@ -70,7 +70,7 @@ func (w *walk) path(path string) string {
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	s := newService(t, daemon.Options{Version: wire.Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", Features: []string{wire.FeatureLabels}}})
-	w := &walk{t: t, s: s, names: newSymbols(), seen: map[string]bool{"GET /metrics": true}} // that is what the daemon is given
+	w := &walk{t: t, s: s, names: newSymbols(), seen: map[string]bool{}}
 	bearer := daemontest.Bearer(daemontest.Token)
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 
@@ -153,7 +153,8 @@ func TestWalk(t *testing.T) {
 	golden(t, "walk.txt", w.out.String())
 
 	for _, r := range routesOf(s) {
-		if name := r.Method + " " + r.Pattern; !w.seen[name] && name != "GET /v0/events" && name != "POST /v0/approvals/{id}/deny" {
+		// The feed never ends, and nobody knows the numbers of the metrics.
+		if name := r.Method + " " + r.Pattern; !w.seen[name] && name != "GET /v0/events" && name != "GET /metrics" {
 			t.Errorf("the walk leaves out %s", name)
 		}
 	}
