@@ -90,3 +90,10 @@ func (r *Run) Execution() (x wire.Execution) {
 	r.agent.service.Admin(http.MethodGet, r.Path(""), "", http.StatusOK, &x)
 	return x
 }
+
+// Steps reads all steps of the execution.
+func (r *Run) Steps() (steps []wire.Step) {
+	r.agent.t.Helper()
+	r.agent.service.Admin(http.MethodGet, r.Path("/steps"), "", http.StatusOK, &steps)
+	return steps
+}
