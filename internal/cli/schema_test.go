@@ -118,7 +118,7 @@ func schemaOf(typ reflect.Type) map[string]any {
 	case typ == reflect.TypeFor[wire.Time]():
 		return map[string]any{"type": "string", "format": "date-time"}
 	}
-	switch typ.Kind() { //nolint:exhaustive // the kinds that the outputs are made of
+	switch typ.Kind() {
 	case reflect.Pointer:
 		return map[string]any{"anyOf": []any{schemaOf(typ.Elem()), map[string]any{"type": "null"}}}
 	case reflect.Struct:

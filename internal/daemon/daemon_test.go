@@ -208,7 +208,7 @@ func TestStopsWithSlowRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if _, err := io.WriteString(conn, "POST /v0/executions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nAuthorization: Bearer "+daemontest.Token+"\r\nContent-Length: 100\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}

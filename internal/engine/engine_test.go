@@ -175,7 +175,7 @@ func TestHeartbeatsMoveTheLease(t *testing.T) {
 	}
 	d := w.claim(x.ID)
 	before, err := w.Lapse(t.Context(), x.ID)
-	if left := before.Time().Sub(time.Now()); err != nil || left > time.Hour || left < 59*time.Minute {
+	if left := time.Until(before.Time()); err != nil || left > time.Hour || left < 59*time.Minute {
 		t.Errorf("claimed: the lease ends in %s, %v", left, err)
 	}
 	for _, caller := range []kernel.Holder{{}, d.Attempt} {

@@ -66,7 +66,9 @@ func TestEvents(t *testing.T) {
 		t.Errorf("execution 2 (-want +got):\n%s", diff)
 	}
 	all := []stream.FeedEvent{
-		{Event: executing, Agent: "a"}, {Event: failed, Agent: "a"}, {Event: completed, Agent: "b"},
+		{Event: executing, Agent: "a"},
+		{Event: failed, Agent: "a"},
+		{Event: completed, Agent: "b"},
 		{Event: want(one, 4, kernel.TypeStepExecuting, nil), Agent: "a"},
 	}
 	if diff := cmp.Diff(all, take(feed)); diff != "" {
