@@ -144,7 +144,10 @@ func (w *world) startServer(ctx context.Context) {
 	}
 }
 
-func (w *world) startAgent(hold bool) {
+// startAgent starts the agent and waits until it listens: a webhook that comes
+// before would be a failed delivery, and stand in the log.
+func (w *world) startAgent(ctx context.Context, hold bool) {
+	w.t.Helper()
 	env := []string{
 		envAgent + "=" + w.agent, envAPI + "=http://" + w.server, envSecret + "=" + secret,
 		envEffects + "=" + w.effects, envProvider + "=" + w.provider.URL,
@@ -153,6 +156,16 @@ func (w *world) startAgent(hold bool) {
 		env = append(env, envHold+"=1")
 	}
 	w.agentPro = start(w.t, env, os.Args[0])
+	for {
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", w.agent)
+		if err == nil {
+			_ = c.Close()
+			return
+		}
+		if ctx.Err() != nil {
+			w.t.Fatalf("the agent did not come up: %v", context.Cause(ctx))
+		}
+	}
 }
 
 var errSeen = errors.New("seen")
@@ -194,7 +207,7 @@ func TestMainJob(t *testing.T) {
 	if err := w.api.LoadPolicy(ctx, agentID, rules); err != nil {
 		t.Fatal(err)
 	}
-	w.startAgent(true)
+	w.startAgent(ctx, true)
 	x, _, err := w.api.CreateExecution(ctx, wire.CreateExecution{AgentID: agentID, Input: json.RawMessage(`{"amount":42}`)}, "")
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +221,7 @@ func TestMainJob(t *testing.T) {
 		return done == 2
 	})
 	w.agentPro.kill()
-	w.startAgent(false)
+	w.startAgent(ctx, false)
 
 	w.await(ctx, x.ID, func(e wire.Event) bool { return e.Type == wire.EventExecutionBlocked })
 	w.serverProc.kill()
