@@ -232,6 +232,34 @@ func TestFindsWhatWaited(t *testing.T) {
 	}
 }
 
+// TestMoreThanFits: what does not fit into memory waits in the store, and is
+// taken when there is room again.
+func TestMoreThanFits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	w.register("a", "http://127.0.0.1:9/")
+	const n = 100
+	arrived := make(chan kernel.ExecutionID, 2*n)
+	w.deliver(func(_ context.Context, d engine.Delivery) error { arrived <- d.Execution; return nil })
+	w.dispatcher.SetRoom(8)
+	for range n / 2 {
+		w.create("a")
+	}
+	w.start()
+	for range n / 2 {
+		w.create("a")
+	}
+	seen := map[kernel.ExecutionID]bool{}
+	for len(seen) < n {
+		select {
+		case id := <-arrived:
+			seen[id] = true
+		case <-time.After(patience):
+			t.Fatalf("%d deliveries, want %d", len(seen), n)
+		}
+	}
+}
+
 // TestNeverTwice: agents that break connections in every way get every attempt
 // once, in order.
 func TestNeverTwice(t *testing.T) {
