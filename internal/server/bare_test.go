@@ -25,12 +25,16 @@ type bare struct {
 	engine *engine.Engine
 	hub    *stream.Hub
 	t      testing.TB
+
+	mu   sync.Mutex
+	held []store.Committed // nil: nothing is held back
 }
 
 func newBare(t testing.TB, opts server.Options) *bare {
 	t.Helper()
 	hub := stream.NewHub()
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "kernel.db"), sqlite.Options{OnCommit: hub.Committed})
+	b := &bare{hub: hub, t: t}
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "kernel.db"), sqlite.Options{OnCommit: b.committed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +55,32 @@ func newBare(t testing.TB, opts server.Options) *bare {
 		t.Fatal(err)
 	}
 	opts.Dev = true
-	return &bare{Server: server.New(e, hub, opts), engine: e, hub: hub, t: t}
+	b.Server, b.engine = server.New(e, hub, opts), e
+	return b
+}
+
+// committed tells the hub, unless the test holds it back.
+func (b *bare) committed(batch []store.Committed) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.held != nil {
+		b.held = append(b.held, batch...)
+		return
+	}
+	b.hub.Committed(batch)
+}
+
+// hold keeps from the hub what is committed, until release tells it all at once.
+func (b *bare) hold() (release func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held = []store.Committed{}
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.hub.Committed(b.held)
+		b.held = nil
+	}
 }
 
 // create creates an execution for agent a.

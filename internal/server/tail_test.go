@@ -180,6 +180,26 @@ func TestSlowTailCatchesUp(t *testing.T) {
 	}
 }
 
+// TestTailOfABurst: what is committed in one go, more of it than a subscriber
+// has room for and nothing behind it, arrives to the end.
+func TestTailOfABurst(t *testing.T) {
+	t.Parallel()
+	b := newBare(t, server.Options{})
+	for range 20 {
+		id := b.create()
+		r := b.open("/v0/executions/"+id.String()+"/events", sse)
+		r.until(func(s string) bool { return strings.Contains(s, "id: 2\n") })
+		release := b.hold()
+		const signals = 300
+		atOnce(signals, func(int) { b.signal(id, "1") })
+		b.cancel(id)
+		release()
+		if all := frames(t, r.end()); len(all) != signals+3 {
+			t.Fatalf("%d frames, want %d", len(all), signals+3)
+		}
+	}
+}
+
 // TestStreamsPing: a quiet stream is no dead one.
 func TestStreamsPing(t *testing.T) {
 	t.Parallel()

@@ -8,5 +8,8 @@
 // folded in memory, which is always right because nobody else writes; a file
 // lock keeps it so. Reads never meet the writer.
 //
+// [Verify] checks a file against its own log and [Backup] copies it; both look
+// at one snapshot, need no lock and work beside a server.
+//
 // It must not import anything above the store port.
 package sqlite

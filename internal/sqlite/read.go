@@ -128,15 +128,19 @@ func (db *DB) reading(ctx context.Context, what string, read func(ctx context.Co
 	if stopped != nil && !errors.Is(stopped, store.ErrClosed) {
 		return stopped
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	limited, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	switch err := read(ctx); {
+	switch err := read(limited); {
 	case err == nil:
 		return nil
 	case errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("%s: %w", what, store.ErrNotFound)
 	case db.closed.Load():
 		return fmt.Errorf("%s: %w", what, store.ErrClosed)
+	case ctx.Err() != nil: // whoever asked has gone
+		return fmt.Errorf("%s: %w", what, err)
+	case limited.Err() != nil:
+		return fmt.Errorf("%s: %w: no answer within %s", what, store.ErrUnavailable, readTimeout)
 	case code(err) != 0:
 		return fmt.Errorf("%s: %w: %w", what, store.ErrUnavailable, explain(err))
 	default:

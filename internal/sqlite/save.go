@@ -37,7 +37,7 @@ func (t *tx) Save(s *kernel.State, l *kernel.Lease, c kernel.Command, p *kernel.
 	t.settled = append(t.settled, settled{r, before, p})
 	p.Settle(&r.lease)
 	moved := r.lease.Dispatch != before.Dispatch
-	if moved || acknowledges(p.Events) {
+	if moved { // as it has when an event of the dispatch was written, whose id the row keeps
 		t.touch(r)
 		if err := t.putDispatch(r); err != nil {
 			return err
@@ -61,17 +61,6 @@ func (t *tx) mayCreate(p *kernel.Plan) error {
 		}
 	}
 	return errors.New("save: the execution was neither loaded nor is it new")
-}
-
-// acknowledges reports whether the ids of dispatch events change, which the
-// dispatch row keeps as causes of what comes.
-func acknowledges(events []kernel.Event) bool {
-	for i := range events {
-		if t := events[i].Type(); t == kernel.TypeDispatchAcked || t == kernel.TypeDispatchQueued {
-			return true
-		}
-	}
-	return false
 }
 
 func committed(r *resident, records []kernel.Record, c kernel.Command) store.Committed {

@@ -156,7 +156,9 @@ func (t *tx) rollback() {
 		t.keep(r)
 	}
 	for _, r := range t.evicted {
-		t.keep(r)
+		if !r.state.Status.Terminal() {
+			t.keep(r)
+		}
 	}
 	for _, name := range t.used {
 		delete(t.buckets, name)

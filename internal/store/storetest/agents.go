@@ -41,6 +41,11 @@ func testAgents(t *testing.T, d Driver) {
 		t.Errorf("DeleteAgent with an open execution: %v, want %v", err, store.ErrConflict)
 	}
 	w.check()
+	w.submit(m, submission{caller: w.start(m), ruling: ask})
+	if err := w.update(remove); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("DeleteAgent with a blocked execution: %v, want %v", err, store.ErrConflict)
+	}
+	w.decide(m, kernel.ApprovalStatusGranted, "alice", "")
 	w.complete(m, w.start(m), "1")
 	must("DeleteAgent", remove)
 	delete(w.agents, "b")

@@ -119,6 +119,11 @@ func (w *world) limits() {
 	h = w.start(m)
 	w.submit(m, submission{caller: h, target: "d", ruling: parked})
 	w.complete(m, h, "null")
+
+	m = w.create(creation{})
+	h = w.start(m)
+	w.submit(m, submission{caller: h, target: "e", ruling: parked})
+	w.complete(m, h, "1") // with a step that waits
 }
 
 // ends are executions that ended by something other than their agent.

@@ -118,6 +118,12 @@ func (w *world) close() {
 func (w *world) restart() {
 	w.t.Helper()
 	w.close()
+	w.reopen()
+}
+
+// reopen is open after an orderly end.
+func (w *world) reopen() {
+	w.t.Helper()
 	w.open()
 	for _, m := range w.models {
 		m.fresh = true
