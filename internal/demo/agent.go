@@ -1,14 +1,13 @@
 package demo
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +16,9 @@ import (
 
 // ID is the name that the demo agent is registered under.
 const ID = "demo"
+
+// Model is the name of the model that the demo agent asks.
+const Model = "demo-small"
 
 //go:embed policy.yaml
 var policyText string
@@ -105,35 +107,23 @@ func (a *assistant) run(ctx context.Context, run *agent.Run) (any, error) {
 // act takes its time, so that it can be watched, and then does the deed: an
 // agent that dies before has not done it.
 func (a *assistant) act(ctx context.Context, effect string) error {
-	select {
-	case <-time.After(a.pace):
-		a.effects.note(effect)
-		return nil
-	case <-ctx.Done():
+	if !pause(ctx, a.pace) {
 		return ctx.Err()
 	}
+	a.effects.note(effect)
+	return nil
 }
 
-// summarize asks the model. The transport records the call as a step, and the
-// text goes live to whoever watches the stream.
+// summarize asks the model.
 func (a *assistant) summarize(ctx context.Context, run *agent.Run, topic string, notes []string) (string, error) {
-	model := http.Client{Transport: run.Transport(a.models, agent.TextDeltas())}
-	question, err := json.Marshal(map[string]any{
-		"model": Model, "stream": true,
-		"messages": []map[string]string{{"role": "user", "content": fmt.Sprintf("Summarize what is known of %s: %q", topic, notes)}},
-	})
-	if err != nil {
-		return "", err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, providerURL+"/v1/chat/completions", bytes.NewReader(question))
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := model.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	return readCompletion(resp.Body)
+	return ask(ctx, run, a.models, question{Model: Model, Messages: []message{
+		{Role: "user", Content: fmt.Sprintf("Summarize what is known of %s: %q", topic, notes)},
+	}})
+}
+
+// reply is what the assistant's model always says.
+func (a *assistant) reply(question) answer {
+	a.effects.note("llm_call")
+	const text = "A run that is recorded step by step can be stopped anywhere and goes on where it was. "
+	return answer{text: text, took: a.pace, out: len(strings.Fields(text))}
 }

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,10 +11,9 @@ import (
 	"net/http"
 	"strings"
 	"time"
-)
 
-// Model is the name of the model that the fake provider serves.
-const Model = "demo-small"
+	"github.com/agentkernel/kernelctl/agent"
+)
 
 // providerURL is part of what identifies a model call, so it must be the same in
 // every process, whatever port the provider has.
@@ -24,6 +24,26 @@ func reach(address string) http.RoundTripper {
 	return &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}}
+}
+
+// question is a chat completion that is asked for.
+type question struct {
+	Model    string    `json:"model"`
+	Stream   bool      `json:"stream"`
+	Messages []message `json:"messages"`
+}
+
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// answer is what a model says.
+type answer struct {
+	text    string
+	took    time.Duration // from the first word to the last
+	in, out int           // tokens; in 0: counted from the question
+	refusal string        // it says nothing but this, with status 503
 }
 
 // chunk is one event of a streamed completion, as far as the demo needs it.
@@ -45,40 +65,100 @@ type usage struct {
 	CompletionTokens int `json:"completion_tokens"`
 }
 
+const bytesPerToken = 4
+
 // provider answers chat completions as a stream, word by word, as large models
-// do. called is told of every request that really reached it.
-func provider(pace time.Duration, called func()) http.Handler {
+// do. It asks reply once for every request that really reached it.
+func provider(reply func(question) answer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
-		question, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		var q question
+		if err == nil {
+			err = json.Unmarshal(body, &q)
+		}
 		if err != nil {
 			http.Error(w, "read the request", http.StatusBadRequest)
 			return
 		}
-		called()
-		w.Header().Set("Content-Type", "text/event-stream")
-		words := strings.SplitAfter("A run that is recorded step by step can be stopped anywhere and goes on where it was. ", " ")
-		send := func(c chunk) {
-			body, err := json.Marshal(c)
-			if err == nil {
-				_, _ = fmt.Fprintf(w, "data: %s\n\n", body) // the reader may be gone
-			}
-			_ = http.NewResponseController(w).Flush()
+		a := reply(q)
+		if a.refusal != "" {
+			http.Error(w, a.refusal, http.StatusServiceUnavailable)
+			return
 		}
-		for _, word := range words {
-			send(chunk{Choices: []choice{{Delta: delta{Content: word}}}})
-			select {
-			case <-time.After(pace / time.Duration(len(words))):
-			case <-r.Context().Done():
-				return
-			}
+		if a.in == 0 {
+			a.in = len(body) / bytesPerToken
 		}
-		const bytesPerToken = 4
-		send(chunk{Choices: []choice{}, Usage: &usage{PromptTokens: len(question) / bytesPerToken, CompletionTokens: len(words)}})
-		_, _ = io.WriteString(w, "data: [DONE]\n\n")
+		speak(r.Context(), w, a)
 	})
 	return mux
 }
+
+func speak(ctx context.Context, w http.ResponseWriter, a answer) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	send := func(c chunk) {
+		body, err := json.Marshal(c)
+		if err == nil {
+			_, _ = fmt.Fprintf(w, "data: %s\n\n", body) // the reader may be gone
+		}
+		_ = http.NewResponseController(w).Flush()
+	}
+	words := strings.SplitAfter(a.text, " ")
+	for _, word := range words {
+		send(chunk{Choices: []choice{{Delta: delta{Content: word}}}})
+		if !pause(ctx, a.took/time.Duration(len(words))) {
+			return
+		}
+	}
+	send(chunk{Choices: []choice{}, Usage: &usage{PromptTokens: a.in, CompletionTokens: a.out}})
+	_, _ = io.WriteString(w, "data: [DONE]\n\n")
+}
+
+// pause waits, and reports false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// ask puts a question to a model. The run's transport records the call as a
+// step, and the text goes live to whoever watches the stream.
+func ask(ctx context.Context, run *agent.Run, models http.RoundTripper, q question) (string, error) {
+	q.Stream = true
+	body, err := json.Marshal(q)
+	if err != nil {
+		return "", err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, providerURL+"/v1/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	caller := http.Client{Transport: run.Transport(models, agent.TextDeltas())}
+	resp, err := caller.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode >= http.StatusBadRequest {
+		return "", &refusedError{q.Model, resp.StatusCode}
+	}
+	return readCompletion(resp.Body)
+}
+
+// refusedError is an answer of a provider that is none.
+type refusedError struct {
+	model  string
+	status int
+}
+
+// Error says which model, and how it refused.
+func (e *refusedError) Error() string { return fmt.Sprintf("model %s answered %d", e.model, e.status) }
 
 // readCompletion collects the text of a streamed completion.
 func readCompletion(stream io.Reader) (string, error) {

@@ -29,6 +29,7 @@ type Options struct {
 }
 
 const (
+	loopback       = "127.0.0.1:0"
 	defaultPace    = 400 * time.Millisecond
 	readHeaderTime = 10 * time.Second
 	shutdownTime   = 2 * time.Second
@@ -37,73 +38,125 @@ const (
 // Serve registers the demo agent with its policy and runs it until ctx ends.
 // ready is called once it takes webhooks; nil is fine.
 func Serve(ctx context.Context, o Options, ready func()) error {
-	o = withDefaults(o)
-	hooks, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Listen)
-	if err != nil {
-		return fmt.Errorf("demo agent: %w", err)
-	}
-	models, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return errors.Join(fmt.Errorf("demo model provider: %w", err), hooks.Close())
-	}
-	out := &effects{w: o.Effects}
-	secret := newSecret()
-	a, err := agent.New(agent.Options{BaseURL: o.Server, AgentID: ID, Secret: secret, Logger: o.Logger})
-	if err != nil {
-		return errors.Join(fmt.Errorf("demo agent: %w", err), hooks.Close(), models.Close())
-	}
-	logic := &assistant{models: reach(models.Addr().String()), pace: o.Pace, effects: out}
-	webhook := &http.Server{Handler: a.Handler(logic.run), ReadHeaderTimeout: readHeaderTime}
-	llm := &http.Server{Handler: provider(o.Pace, func() { out.note("llm_call") }), ReadHeaderTimeout: readHeaderTime}
-	failed := make(chan error, 2)
-	go func() { failed <- webhook.Serve(hooks) }()
-	go func() { failed <- llm.Serve(models) }()
-	if err = register(ctx, o, "http://"+hooks.Addr().String()+"/", secret); err == nil {
-		if ready != nil {
-			ready()
-		}
-		select {
-		case err = <-failed:
-			err = fmt.Errorf("demo agent: %w", err)
-		case <-ctx.Done():
-		}
-	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-	defer cancel()
-	_ = a.Shutdown(stop) // what is cut off comes again
-	return errors.Join(err, webhook.Close(), llm.Close())
-}
-
-func withDefaults(o Options) Options {
-	if o.Listen == "" {
-		o.Listen = "127.0.0.1:0"
-	}
 	if o.Pace <= 0 {
 		o.Pace = defaultPace
 	}
 	if o.Effects == nil {
 		o.Effects = io.Discard
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	return o
-}
-
-// register tells the service where the agent is and what it may do.
-func register(ctx context.Context, o Options, webhookURL, secret string) error {
 	api, err := client.New(o.Server, client.Options{Token: o.Token})
 	if err != nil {
-		return fmt.Errorf("register the demo agent: %w", err)
+		return fmt.Errorf("demo agent: %w", err)
 	}
-	req := wire.RegisterAgent{ID: ID, WebhookURL: webhookURL, Secret: wire.Secret(secret)}
-	if seconds := int64(o.Lease / time.Second); seconds > 0 {
+	a := &assistant{pace: o.Pace, effects: &effects{w: o.Effects}}
+	h := host{api: api, listen: o.Listen, lease: o.Lease, log: o.Logger}
+	staff := func(models http.RoundTripper) []member {
+		a.models = models
+		return []member{{ID, policyText, a.run}}
+	}
+	return h.run(ctx, provider(a.reply), staff, func(ctx context.Context) error {
+		if ready != nil {
+			ready()
+		}
+		<-ctx.Done()
+		return nil
+	})
+}
+
+// member is one agent: its name, what it may do, and what it does.
+type member struct {
+	id, policy string
+	logic      agent.Func
+}
+
+// host runs agents, and the model provider that they ask, on loopback.
+type host struct {
+	api    *client.Client
+	listen string // address of the webhooks; "": any on loopback
+	lease  time.Duration
+	log    *slog.Logger
+}
+
+// run starts a model provider and the agents that staff makes with the way to
+// it, registers them, and runs work until that ends, ctx does, or a listener
+// fails.
+func (h *host) run(ctx context.Context, models http.Handler, staff func(http.RoundTripper) []member, work func(context.Context) error) error {
+	if h.listen == "" {
+		h.listen = loopback
+	}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	hooks, err := (&net.ListenConfig{}).Listen(ctx, "tcp", h.listen)
+	if err != nil {
+		return fmt.Errorf("demo agent: %w", err)
+	}
+	llm, err := (&net.ListenConfig{}).Listen(ctx, "tcp", loopback)
+	if err != nil {
+		return errors.Join(fmt.Errorf("demo model provider: %w", err), hooks.Close())
+	}
+	transport := reach(llm.Addr().String())
+	mux := http.NewServeMux()
+	servers := map[net.Listener]*http.Server{hooks: h.server(mux), llm: h.server(models)}
+	working, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	for l, s := range servers {
+		go func() { fail(fmt.Errorf("demo agent: %w", s.Serve(l))) }()
+	}
+	agents, err := h.hire(working, staff(transport), mux, "http://"+hooks.Addr().String())
+	if err == nil {
+		err = work(working)
+	}
+	if ctx.Err() == nil {
+		err = errors.Join(err, context.Cause(working))
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	for _, a := range agents {
+		_ = a.Shutdown(stop) // what is cut off comes again
+	}
+	for _, s := range servers {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}
+
+func (h *host) server(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: readHeaderTime,
+		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelDebug), // and not the terminal, which may be a dashboard's
+	}
+}
+
+// hire registers the agents, each with a path and a secret of its own.
+func (h *host) hire(ctx context.Context, members []member, mux *http.ServeMux, base string) ([]*agent.Agent, error) {
+	var agents []*agent.Agent
+	for _, m := range members {
+		secret := newSecret()
+		a, err := agent.New(agent.Options{BaseURL: h.api.Server(), AgentID: m.id, Secret: secret, Logger: h.log})
+		if err != nil {
+			return agents, fmt.Errorf("demo agent: %w", err)
+		}
+		agents = append(agents, a)
+		path := "/" + m.id
+		mux.Handle(path, a.Handler(m.logic))
+		if err := h.register(ctx, m, base+path, secret); err != nil {
+			return agents, err
+		}
+	}
+	return agents, nil
+}
+
+// register tells the service where an agent is and what it may do.
+func (h *host) register(ctx context.Context, m member, webhookURL, secret string) error {
+	req := wire.RegisterAgent{ID: m.id, WebhookURL: webhookURL, Secret: wire.Secret(secret)}
+	if seconds := int64(h.lease / time.Second); seconds > 0 {
 		req.LeaseTimeoutSeconds = &seconds
 	}
-	if _, err := api.RegisterAgent(ctx, req); err != nil {
+	if _, err := h.api.RegisterAgent(ctx, req); err != nil {
 		return fmt.Errorf("register the demo agent: %w", err)
 	}
-	if err := api.LoadPolicy(ctx, ID, policyText); err != nil {
+	if err := h.api.LoadPolicy(ctx, m.id, m.policy); err != nil {
 		return fmt.Errorf("load the demo agent's policy: %w", err)
 	}
 	return nil
