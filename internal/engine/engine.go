@@ -120,7 +120,7 @@ func (e *Engine) run(ctx context.Context, id kernel.ExecutionID, c kernel.Comman
 		}
 		answer, refusal, err = apply(tx, s, l, c)
 		return err
-	})
+	}, store.BodyOf(id, c))
 	if err != nil {
 		return kernel.Answer{}, err
 	}

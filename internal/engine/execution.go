@@ -66,7 +66,7 @@ func (e *Engine) Create(ctx context.Context, r Create) (x store.Execution, creat
 			return nil
 		}
 		return tx.PutCreateKey(r.Key, r.Request, s)
-	})
+	}, store.BodyOf(kernel.ExecutionID{}, c))
 	switch {
 	case err != nil:
 		return x, false, err

@@ -22,7 +22,7 @@ type sick struct {
 	err error
 }
 
-func (s *sick) Update(context.Context, func(store.Tx) error) error { return s.err }
+func (s *sick) Update(context.Context, func(store.Tx) error, ...store.Body) error { return s.err }
 
 func (s *sick) Agents(context.Context) ([]store.Agent, error) { return nil, s.err }
 

@@ -203,6 +203,9 @@ func (t *tail) live(ctx context.Context, live *stream.Subscription[store.Event],
 				return t.catchUp(ctx)
 			}
 		default:
+			if live.Lagged() { // the end of a burst is among what was lost
+				return t.catchUp(ctx)
+			}
 			return false, t.out.flush()
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
+	"github.com/agentkernel/kernelctl/internal/pack"
 	"github.com/agentkernel/kernelctl/internal/store"
 )
 
@@ -51,6 +52,8 @@ type DB struct {
 	// Not shared between databases: a test in a synctest bubble may not see a
 	// channel that was made outside of it.
 	operations sync.Pool
+	codec      pack.Codec
+	bases      bases
 
 	mu      sync.RWMutex // guards stopped against a send on ops
 	stopped error

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
+	"github.com/agentkernel/kernelctl/internal/pack"
 	"github.com/agentkernel/kernelctl/internal/store"
 )
 
@@ -21,8 +22,8 @@ const readTimeout = 5 * time.Second
 
 // queries are the reads whose text never changes, prepared on the pool.
 type queries struct {
-	execution, header, events, steps, step, approval, body, agents, agent *sql.Stmt
-	dueDispatches, inFlight, timers, nextTimer, counts, waiting, queued   *sql.Stmt
+	execution, header, events, steps, step, approval, body, base, agents, agent *sql.Stmt
+	dueDispatches, inFlight, timers, nextTimer, counts, waiting, queued         *sql.Stmt
 }
 
 const executionColumns = `e.no,e.id,a.id,e.status,i.body,o.body,e.failure,e.labels,e.created_at,e.deadline_at,
@@ -90,6 +91,8 @@ func (q *queries) texts() []struct {
 		{&q.step, "SELECT " + stepColumns + " WHERE e.id=? AND s.step_id=?"},
 		{&q.approval, "SELECT " + approvalColumns + " WHERE p.id=?"},
 		{&q.body, "SELECT body FROM events WHERE pos=?"},
+		{&q.base, fmt.Sprintf(`SELECT pos FROM (SELECT pos,type,length(body) AS size,substr(body,1,1) AS form FROM events
+		  WHERE execution_no=(SELECT no FROM executions WHERE id=?) ORDER BY seq DESC LIMIT 64) WHERE type=? AND (size>=%d OR form<x'03') LIMIT 1`, pack.Min)},
 		{&q.agents, "SELECT " + agentColumns + " ORDER BY a.id"},
 		{&q.agent, "SELECT " + agentColumns + " AND a.id=?"},
 		{&q.dueDispatches, `SELECT d.execution_no,e.id,a.id,d.id,d.not_before FROM dispatches d JOIN executions e ON e.no=d.execution_no
@@ -109,7 +112,7 @@ func (q *queries) texts() []struct {
 
 func (q *queries) close() {
 	for _, st := range []*sql.Stmt{
-		q.execution, q.header, q.events, q.steps, q.step, q.approval, q.body, q.agents, q.agent,
+		q.execution, q.header, q.events, q.steps, q.step, q.approval, q.body, q.base, q.agents, q.agent,
 		q.dueDispatches, q.inFlight, q.timers, q.nextTimer, q.counts, q.waiting, q.queued,
 	} {
 		if st != nil {
@@ -170,7 +173,10 @@ func each(rows *sql.Rows, scan func(scanner) error) (err error) {
 // Execution implements [store.Reader].
 func (db *DB) Execution(ctx context.Context, id kernel.ExecutionID) (x store.Execution, err error) {
 	err = db.reading(ctx, "execution "+id.String(), func(ctx context.Context) error {
-		return scanExecutionRow(db.queries.execution.QueryRowContext(ctx, id.UUID[:]), &x)
+		if err := scanExecutionRow(db.queries.execution.QueryRowContext(ctx, id.UUID[:]), &x); err != nil {
+			return err
+		}
+		return db.unpacker(ctx).all(&x.Input, &x.Output)
 	})
 	return x, err
 }
@@ -217,12 +223,21 @@ func (db *DB) Executions(ctx context.Context, q store.ExecutionQuery) (page []st
 		if err != nil {
 			return err
 		}
-		return each(rows, func(row scanner) error {
+		if err := each(rows, func(row scanner) error {
 			var x store.Execution
 			err := scanExecutionRow(row, &x)
 			page = append(page, x)
 			return err
-		})
+		}); err != nil {
+			return err
+		}
+		u := db.unpacker(ctx)
+		for i := range page {
+			if err := u.all(&page[i].Input, &page[i].Output); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if len(page) > q.Limit {
 		page = page[:q.Limit]
@@ -263,7 +278,7 @@ func listExecutions(q store.ExecutionQuery) (text string, args []any) {
 // Events implements [store.Reader].
 func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID, after int64, limit int) (page []store.Event, err error) {
 	err = db.reading(ctx, "events of "+execution.String(), func(ctx context.Context) error {
-		return all(ctx, db.queries.events, func(row scanner) error {
+		if err := all(ctx, db.queries.events, func(row scanner) error {
 			e := store.Event{Execution: execution}
 			var id, cause sql.RawBytes
 			if err := row.Scan(&e.Pos, &e.Seq, &id, &cause, &e.Type, &e.At, &e.Payload, &e.Body); err != nil {
@@ -273,7 +288,16 @@ func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID
 			copy(e.Cause.UUID[:], cause)
 			page = append(page, e)
 			return nil
-		}, no, after, limit)
+		}, no, after, limit); err != nil {
+			return err
+		}
+		u := db.unpacker(ctx)
+		for i := range page {
+			if err := u.all(&page[i].Body); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return page, err
 }
@@ -281,12 +305,21 @@ func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID
 // Steps implements [store.Reader].
 func (db *DB) Steps(ctx context.Context, execution kernel.ExecutionID) (steps []store.Step, err error) {
 	err = db.reading(ctx, "steps of "+execution.String(), func(ctx context.Context) error {
-		return all(ctx, db.queries.steps, func(row scanner) error {
+		if err := all(ctx, db.queries.steps, func(row scanner) error {
 			s := store.Step{Execution: execution}
 			err := scanStepRow(row, &s)
 			steps = append(steps, s)
 			return err
-		}, execution.UUID[:])
+		}, execution.UUID[:]); err != nil {
+			return err
+		}
+		u := db.unpacker(ctx)
+		for i := range steps {
+			if err := u.all(&steps[i].Args, &steps[i].Outcome); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	// Not by SQLite, which would carry the bodies through its sorter.
 	slices.SortFunc(steps, func(a, b store.Step) int { return cmp.Compare(a.No, b.No) })
@@ -297,7 +330,10 @@ func (db *DB) Steps(ctx context.Context, execution kernel.ExecutionID) (steps []
 func (db *DB) Step(ctx context.Context, execution kernel.ExecutionID, id kernel.StepID) (s store.Step, err error) {
 	s.Execution = execution
 	err = db.reading(ctx, "step "+id.String(), func(ctx context.Context) error {
-		return scanStepRow(db.queries.step.QueryRowContext(ctx, execution.UUID[:], id[:]), &s)
+		if err := scanStepRow(db.queries.step.QueryRowContext(ctx, execution.UUID[:], id[:]), &s); err != nil {
+			return err
+		}
+		return db.unpacker(ctx).all(&s.Args, &s.Outcome)
 	})
 	return s, err
 }
@@ -329,7 +365,10 @@ func scanStepRow(row scanner, s *store.Step) error {
 // Body implements [store.Reader].
 func (db *DB) Body(ctx context.Context, pos int64) (body []byte, err error) {
 	err = db.reading(ctx, "body", func(ctx context.Context) error {
-		return db.queries.body.QueryRowContext(ctx, pos).Scan(&body)
+		if err := db.queries.body.QueryRowContext(ctx, pos).Scan(&body); err != nil {
+			return err
+		}
+		return db.unpacker(ctx).all(&body)
 	})
 	return body, err
 }

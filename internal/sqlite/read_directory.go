@@ -19,12 +19,21 @@ func (db *DB) Approvals(ctx context.Context, q store.ApprovalQuery) (page []stor
 		if err != nil {
 			return err
 		}
-		return each(rows, func(row scanner) error {
+		if err := each(rows, func(row scanner) error {
 			var a store.Approval
 			err := scanApproval(row, &a)
 			page = append(page, a)
 			return err
-		})
+		}); err != nil {
+			return err
+		}
+		u := db.unpacker(ctx)
+		for i := range page {
+			if err := u.all(&page[i].Args); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return page, err
 }
@@ -49,7 +58,10 @@ func listApprovals(q store.ApprovalQuery) (text string, args []any) {
 // Approval implements [store.Reader].
 func (db *DB) Approval(ctx context.Context, id kernel.ApprovalID) (a store.Approval, err error) {
 	err = db.reading(ctx, "approval "+id.String(), func(ctx context.Context) error {
-		return scanApproval(db.queries.approval.QueryRowContext(ctx, id.UUID[:]), &a)
+		if err := scanApproval(db.queries.approval.QueryRowContext(ctx, id.UUID[:]), &a); err != nil {
+			return err
+		}
+		return db.unpacker(ctx).all(&a.Args)
 	})
 	return a, err
 }

@@ -102,10 +102,11 @@ func (t *tx) log(s *kernel.State, events []kernel.Event) ([]kernel.Record, error
 		t.payload = kernel.AppendPayload(t.payload[:0], s.ID, e.Data)
 		head = t.chain.Next(head, s.ID, e, t.payload)
 		records[i] = kernel.Record{Event: e, Payload: string(t.payload), Hash: head}
-		t.bytes += len(e.Body)
+		body := t.stored(e)
+		t.bytes += len(body)
 		args = append(args, e.Pos, no, e.Seq, int64(e.Type()), int64(e.At), e.ID.UUID[:],
 			bytesOrNull(e.Cause.UUID[:], e.Cause.IsZero()), bytesOrNull(e.Ruled[:], e.Ruled.IsZero()),
-			bytesOrNull(e.Digest[:], e.Digest.IsZero()), records[i].Hash[:], records[i].Payload, bytesOrNull(e.Body, e.Body == nil))
+			bytesOrNull(e.Digest[:], e.Digest.IsZero()), records[i].Hash[:], records[i].Payload, bytesOrNull(body, body == nil))
 		if rows := len(args) / eventRowWidth; rows == maxEventRows || i == len(events)-1 {
 			if err := t.exec(t.w.sql.events[rows-1], args...); err != nil {
 				return nil, err

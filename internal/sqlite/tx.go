@@ -13,8 +13,9 @@ import (
 type tx struct {
 	w       *writer
 	began   bool
-	writes  int // statements that changed something, ever
-	bytes   int // of bodies in this transaction
+	writes  int      // statements that changed something, ever
+	bytes   int      // of bodies in this transaction, as they are stored
+	bodies  []packed // of the operation at hand
 	batch   uint64
 	pos     int64 // the last position used
 	saved   int64 // the last position committed

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
+	"github.com/agentkernel/kernelctl/internal/pack"
 )
 
 // VerifyOptions tune a [Verify]; the zero value is right.
@@ -90,6 +91,8 @@ type verifier struct {
 	last    int64   // the highest position
 	chain   kernel.Chain
 	log     logCheck
+	body    *stmt
+	codec   pack.Codec
 }
 
 func (v *verifier) run(ctx context.Context, path string) error {

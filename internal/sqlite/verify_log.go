@@ -5,9 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
+	"github.com/agentkernel/kernelctl/internal/pack"
+	"github.com/agentkernel/kernelctl/internal/store"
 )
 
 // logCheck walks the log of one execution.
@@ -19,6 +22,7 @@ type logCheck struct {
 	pos   int64
 	group []kernel.Event // not projected yet
 	bad   bool           // a problem was found: what follows from it is not worth telling
+	texts *unpacker
 }
 
 // eventColumns are the columns of the log, in the order of the check.
@@ -32,6 +36,7 @@ func (v *verifier) prepare() error {
 		{&v.events, "SELECT " + eventColumns + " FROM events ORDER BY execution_no,seq"},
 		{&v.id, "SELECT id FROM executions WHERE no=?"},
 		{&v.queued, "SELECT queued_event,acked_event FROM dispatches WHERE execution_no=?"},
+		{&v.body, "SELECT body FROM events WHERE pos=? AND execution_no=?"},
 		{&v.label, "SELECT 1 FROM labels WHERE key=? AND value=? AND execution_no=?"},
 	} {
 		st, err := v.stored.prepare(p.sql)
@@ -72,7 +77,7 @@ func (v *verifier) compare(ctx context.Context) error {
 }
 
 func (v *verifier) startOfLog(no int64) error {
-	v.log = logCheck{no: no, group: v.log.group[:0]}
+	v.log = logCheck{no: no, group: v.log.group[:0], texts: &unpacker{codec: &v.codec, read: v.readBody}}
 	v.report.Executions++
 	if v.opts.Progress != nil && v.report.Executions%1000 == 0 {
 		v.opts.Progress(v.report)
@@ -103,8 +108,10 @@ func (v *verifier) event(row []driver.Value) error {
 	v.report.Events++
 	v.sum += pos
 	v.last = max(v.last, pos)
-	e := kernel.Event{Seq: seq, Pos: pos, At: kernel.Instant(asInt(row[4])), Body: asBytes(row[12])}
-	v.body(&e, row)
+	e := kernel.Event{Seq: seq, Pos: pos, At: kernel.Instant(asInt(row[4]))}
+	if err := v.checkBody(&e, row); err != nil {
+		return err
+	}
 	if l.bad {
 		return nil // told already
 	}
@@ -143,18 +150,40 @@ func (v *verifier) event(row []driver.Value) error {
 	return v.replay(e)
 }
 
-// body compares a body that is there with its digest.
-func (v *verifier) body(e *kernel.Event, row []driver.Value) {
+// checkBody compares a body that is there with its digest.
+func (v *verifier) checkBody(e *kernel.Event, row []driver.Value) error {
 	copyTo(e.Digest[:], row[9])
-	switch {
-	case row[12] != nil:
-		v.report.Bodies++
-		if sum := sha256.Sum256(e.Body); sum != e.Digest {
-			v.wrong("events", e.Seq, "has a body that its digest does not fit")
+	if row[12] == nil {
+		if row[9] != nil {
+			v.report.Erased++
 		}
-	case row[9] != nil:
-		v.report.Erased++
+		return nil
 	}
+	text, err := v.codec.Unpack(asBytes(row[12]), v.log.texts.source)
+	switch {
+	case errors.Is(err, errErased):
+		v.report.Erased++ // with the body that it repeats
+		return nil
+	case errors.Is(err, pack.ErrCorrupt), errors.Is(err, store.ErrNotFound):
+		v.wrong("events", e.Seq, "has a body that cannot be read: %v", err)
+	case err != nil:
+		return err
+	case sha256.Sum256(text.JSON) != e.Digest:
+		v.wrong("events", e.Seq, "has a body that its digest does not fit")
+	}
+	e.Body = text.JSON
+	v.report.Bodies++
+	return nil
+}
+
+// readBody reads what is stored of a body of the execution at hand, to which
+// others of it may refer.
+func (v *verifier) readBody(pos int64) (stored []byte, err error) {
+	found, err := one(v.body, func(row []driver.Value) error {
+		stored = asBytes(row[0])
+		return nil
+	}, pos, v.log.no)
+	return stored, notFound(found, err, "event %d", pos)
 }
 
 func fits(value driver.Value, size int) bool {

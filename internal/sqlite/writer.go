@@ -22,27 +22,29 @@ const (
 
 // operation is one closure on its way through the writer.
 type operation struct {
-	ctx  context.Context
-	fn   func(store.Tx) error
-	err  error
-	done chan struct{} // one token, when err is final
+	ctx    context.Context
+	fn     func(store.Tx) error
+	bodies []packed
+	err    error
+	done   chan struct{} // one token, when err is final
 }
 
 func newOperation() any { return &operation{done: make(chan struct{}, 1)} }
 
 // Update implements [store.Writer].
-func (db *DB) Update(ctx context.Context, fn func(store.Tx) error) error {
-	return db.submit(ctx, db.ops, fn)
+func (db *DB) Update(ctx context.Context, fn func(store.Tx) error, bodies ...store.Body) error {
+	return db.submit(ctx, db.ops, fn, bodies)
 }
 
 // Chore is Update for maintenance: it runs only when nothing else waits.
 func (db *DB) Chore(ctx context.Context, fn func(store.Tx) error) error {
-	return db.submit(ctx, db.chores, fn)
+	return db.submit(ctx, db.chores, fn, nil)
 }
 
-func (db *DB) submit(ctx context.Context, queue chan<- *operation, fn func(store.Tx) error) error {
+func (db *DB) submit(ctx context.Context, queue chan<- *operation, fn func(store.Tx) error, bodies []store.Body) error {
 	op, _ := db.operations.Get().(*operation) // the pool makes nothing else
 	op.ctx, op.fn, op.err = ctx, fn, nil
+	op.bodies = db.pack(ctx, op.bodies[:0], bodies)
 	db.mu.RLock()
 	if why := db.stopped; why != nil {
 		db.mu.RUnlock()
@@ -60,6 +62,7 @@ func (db *DB) submit(ctx context.Context, queue chan<- *operation, fn func(store
 	<-op.done
 	err := op.err
 	op.ctx, op.fn = nil, nil
+	clear(op.bodies)
 	db.operations.Put(op)
 	return err
 }
@@ -246,6 +249,9 @@ func (w *writer) run(first *operation, more <-chan *operation) {
 	}
 	committed := w.tx.takeCommitted()
 	for i, op := range w.batch {
+		if op.err == nil {
+			w.db.bases.keep(op.bodies)
+		}
 		op.done <- struct{}{}
 		w.batch[i] = nil
 	}
@@ -301,6 +307,10 @@ func (w *writer) call(op *operation) (err error) {
 			err = fmt.Errorf("operation panicked: %v", p)
 		}
 	}()
+	for i := range op.bodies {
+		op.bodies[i].pos = 0
+	}
+	w.tx.bodies = op.bodies
 	return op.fn(&w.tx)
 }
 

@@ -28,10 +28,39 @@ type Writer interface {
 	// Update runs fn inside a transaction and returns after the commit. fn may
 	// be run again when the transaction has to be repeated; it does no IO but
 	// through tx, keeps nothing of tx, and returns an error only to undo
-	// everything it did.
-	Update(ctx context.Context, fn func(tx Tx) error) error
+	// everything it did. bodies are those that fn may save: a driver can prepare
+	// them for the disk before it is fn's turn.
+	Update(ctx context.Context, fn func(tx Tx) error, bodies ...Body) error
 	// Chore is Update for maintenance, which waits until nothing else does.
 	Chore(ctx context.Context, fn func(tx Tx) error) error
+}
+
+// Body is a body that an operation may save.
+type Body struct {
+	Execution kernel.ExecutionID // zero: one that is created with it
+	Of        kernel.EventType   // the type of event that carries it
+	kernel.Body
+}
+
+// BodyOf is the body that a command brings for an execution, if any.
+func BodyOf(execution kernel.ExecutionID, c kernel.Command) Body {
+	switch c := c.(type) {
+	case *kernel.CreateExecution:
+		return Body{execution, kernel.TypeExecutionCreated, c.Input}
+	case *kernel.SubmitStep:
+		return Body{execution, kernel.TypeStepProposed, c.Args}
+	case *kernel.FinishStep:
+		if c.Succeeded {
+			return Body{execution, kernel.TypeStepSucceeded, c.Outcome}
+		}
+		return Body{execution, kernel.TypeStepFailed, c.Outcome}
+	case *kernel.FinishExecution:
+		return Body{execution, kernel.TypeExecutionCompleted, c.Output}
+	case *kernel.SendSignal:
+		return Body{execution, kernel.TypeSignalReceived, c.Payload}
+	default:
+		return Body{}
+	}
 }
 
 // Tx is what an operation may do. Its methods return [ErrNotFound] for what is

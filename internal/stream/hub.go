@@ -49,7 +49,14 @@ func (s *Subscription[T]) offer(v T) (ok bool) {
 	case s.ch <- v:
 		return true
 	default:
-		s.lagged.Store(true)
+	}
+	s.lagged.Store(true)
+	// A reader that took everything in between looks at lagged only when
+	// something comes; one that did not has something coming.
+	select {
+	case s.ch <- v:
+		return true
+	default:
 		return false
 	}
 }

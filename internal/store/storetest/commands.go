@@ -27,8 +27,8 @@ func (w *world) putAgent(id kernel.AgentID) {
 	w.agents[id] = &store.Agent{AgentSpec: spec, RegisteredAt: w.now, UpdatedAt: w.now}
 }
 
-func (w *world) update(fn func(tx store.Tx) error) error {
-	return w.store.Update(context.Background(), fn)
+func (w *world) update(fn func(tx store.Tx) error, bodies ...store.Body) error {
+	return w.store.Update(context.Background(), fn, bodies...)
 }
 
 // creation is an execution to be.
@@ -44,7 +44,7 @@ type creation struct {
 func (w *world) create(n creation) *model {
 	w.t.Helper()
 	op := w.planCreate(n)
-	if err := w.update(op.closeCreate(n)); err != nil {
+	if err := w.update(op.closeCreate(n), store.BodyOf(kernel.ExecutionID{}, op.c)); err != nil {
 		if w.tolerates(err) {
 			return nil
 		}

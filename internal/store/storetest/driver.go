@@ -80,6 +80,8 @@ func Run(t *testing.T, d Driver) {
 		{"Agents", testAgents},
 		{"Policies", testPolicies},
 		{"Texts", testTexts},
+		{"Conversations", testConversations},
+		{"Interleaved", testInterleavedConversations},
 		{"Limits", testLimits},
 		{"SlotsOfFailures", testSlotsOfFailures},
 		{"WindowsOfOneBucket", testWindowsOfOneBucket},

@@ -40,6 +40,7 @@ func testLife(t *testing.T, d Driver) {
 func (w *world) live() {
 	w.t.Helper()
 	w.steps()
+	w.talks()
 	w.approvalsOfAllKinds()
 	w.signalsOfAllKinds()
 	w.limits()

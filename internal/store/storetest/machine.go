@@ -108,7 +108,7 @@ func (m *machine) submission(t *rapid.T, x *model) submission {
 		return s
 	}
 	s.kind = rapid.SampledFrom([]kernel.StepKind{kernel.ToolCall, kernel.LLMCall, kernel.Local}).Draw(t, "kind")
-	s.args = rapid.SampledFrom([]string{"", `{"x":1}`, `{"x": 1}`}).Draw(t, "args")
+	s.args = rapid.SampledFrom([]string{"", `{"x":1}`, `{"x": 1}`, conversation(min(len(x.log)/8, 9), 700), conversation(5, 900)}).Draw(t, "args")
 	s.mode = rapid.SampledFrom([]kernel.Idempotency{kernel.SafeToRetry, kernel.AtMostOnce}).Draw(t, "mode")
 	return s
 }

@@ -179,7 +179,7 @@ func (w *world) try(m *model, c kernel.Command) (outcome, error) {
 		return outcome{}, err
 	}
 	op := w.plan(m, c)
-	if err := w.store.Update(context.Background(), op.closure); err != nil {
+	if err := w.store.Update(context.Background(), op.closure, store.BodyOf(m.id, c)); err != nil {
 		return outcome{}, err
 	}
 	return w.settle(op), nil
