@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	mathrand "math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -60,6 +62,52 @@ func BenchmarkEviction(b *testing.B) {
 	}
 }
 
+// BenchmarkConversation submits LLM calls of which each carries everything said
+// before, about 2 KB more each time, 100 calls an execution: as the service
+// stores them, and as they are.
+func BenchmarkConversation(b *testing.B) {
+	const calls = 100
+	source := mathrand.New(mathrand.NewPCG(1, 2))
+	var bodies [calls]kernel.Body
+	var hashes [calls]kernel.Digest
+	text := []byte(`{"messages":["`)
+	raw := 0
+	for n := range calls {
+		for end := len(text) + 2000; len(text) < end; { // words of a vocabulary of 4096
+			text = fmt.Appendf(text, "%s ", strconv.FormatInt(1<<20+int64(source.IntN(4096))*7919, 36))
+		}
+		text = append(text, `","`...)
+		body := append(bytes.Clone(text), `"],"model":"m-1"}`...)
+		bodies[n], hashes[n] = kernel.NewBody(body), canonjson.Digest(body)
+		raw += len(body)
+	}
+	for _, packed := range []bool{true, false} {
+		b.Run(fmt.Sprintf("packed=%t", packed), func(b *testing.B) {
+			db := benchDB(b, sqlite.Options{})
+			before, _ := db.Sizes()
+			b.SetBytes(int64(raw / calls))
+			b.ReportAllocs()
+			b.SetParallelism(4)
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				a := &caller{db: db, asTheyAre: !packed}
+				for n := 0; pb.Next(); n = (n + 1) % calls {
+					if n == 0 {
+						a.start(b)
+					}
+					answer := a.do(b, &kernel.SubmitStep{
+						Caller: a.holder, Kind: kernel.LLMCall, Target: "m-1", Idempotency: kernel.SafeToRetry, Args: bodies[n], ArgsHash: hashes[n],
+						FirstID: kernel.DeriveStepID(a.id, kernel.LLMCall, "m-1", hashes[n], 0), Ruling: allowance, Approval: time.Minute,
+					})
+					a.do(b, &kernel.FinishStep{Caller: a.holder, Step: answer.Step, Succeeded: true, Outcome: kernel.NewBody([]byte(`"ok"`))})
+				}
+			})
+			after, _ := db.Sizes()
+			b.ReportMetric(float64(after-before)/float64(b.N)/float64(raw/calls), "disk/raw")
+		})
+	}
+}
+
 func benchDB(b *testing.B, opts sqlite.Options) *sqlite.DB {
 	b.Helper()
 	db, err := sqlite.Open(context.Background(), filepath.Join(b.TempDir(), "kernel.db"), opts)
@@ -88,6 +136,8 @@ type caller struct {
 	holder kernel.Holder
 	steps  int
 	args   [32]byte
+
+	asTheyAre bool // bodies are not made ready for the disk
 }
 
 var (
@@ -129,6 +179,10 @@ func (a *caller) with(b *testing.B, c kernel.Command, prepare func(*kernel.Lease
 	var seed [10]byte
 	_, _ = rand.Read(seed[:])
 	var answer kernel.Answer
+	var bodies []store.Body
+	if !a.asTheyAre {
+		bodies = append(bodies, store.BodyOf(a.id, c))
+	}
 	err := a.db.Update(context.Background(), func(tx store.Tx) error {
 		s, l, err := tx.Load(a.id)
 		if err != nil {
@@ -144,7 +198,7 @@ func (a *caller) with(b *testing.B, c kernel.Command, prepare func(*kernel.Lease
 		}
 		answer = plan.Answer
 		return tx.Save(s, l, c, &plan)
-	})
+	}, bodies...)
 	if err != nil {
 		b.Fatal(err)
 	}
