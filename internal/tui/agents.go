@@ -2,12 +2,16 @@ package tui
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/agentkernel/kernelctl/internal/client"
+	"github.com/agentkernel/kernelctl/internal/policy"
 	"github.com/agentkernel/kernelctl/internal/tui/text"
 	"github.com/agentkernel/kernelctl/internal/wire"
 )
@@ -16,11 +20,14 @@ import (
 type agentsScreen struct {
 	list
 	asked   string // the agent whose policy was asked for last
+	known   string // the agent whose policy, or that it has none, is known
+	cases   string // what a test was asked of last
 	policy  docView
 	bundle  wire.Policy
 	problem string // why there is no policy
 	report  *wire.PolicyTestReport
-	tested  string // of which execution
+	tested  string // on what
+	tests   int
 	onText  bool
 }
 
@@ -34,7 +41,7 @@ type policyMsg struct {
 type policyTestMsg struct {
 	gen    int
 	agent  string
-	exec   string
+	on     string // what it was tested on
 	report wire.PolicyTestReport
 	err    error
 }
@@ -74,34 +81,90 @@ func (s *agentsScreen) got(m *Model, msg policyMsg) {
 	if msg.agent != s.cur {
 		return
 	}
-	s.bundle, s.problem = msg.policy, ""
+	s.bundle, s.problem, s.known = msg.policy, "", s.cur
 	switch {
 	case client.StatusOf(msg.err) == 404:
 		s.problem = "no policy is loaded: everything is allowed"
 	case msg.err != nil:
 		m.good(msg.err)
-		s.problem = "the policy is not known"
+		s.problem, s.known = "the policy is not known", ""
 	}
 	s.show()
 }
 
-// test replays the agent's newest execution against its policy.
-func (s *agentsScreen) test(m *Model) tea.Cmd {
-	var newest *execution
-	for _, e := range m.st.executions {
-		if e.AgentID == s.cur && (newest == nil || e.CreatedAt.After(newest.CreatedAt.Time)) {
-			newest = e
+// newTest is the prompt of T: on what to test the policy.
+func (m *Model) newTest() *prompt {
+	return &prompt{
+		sign: "test on", field: newField(m.ag.cases),
+		done: func(m *Model, line string) tea.Cmd { return m.ag.test(m, line) },
+		help: func(*Model, string) string {
+			return "a file of cases, the id of an execution, or nothing: the newest one"
+		},
+	}
+}
+
+// test puts the policy of the selected agent to a past execution, or to a file
+// of cases.
+func (s *agentsScreen) test(m *Model, line string) tea.Cmd {
+	s.cases = line
+	if line == "" {
+		var newest *execution
+		for _, e := range m.st.executions {
+			if e.AgentID == s.cur && (newest == nil || e.CreatedAt.After(newest.CreatedAt.Time)) {
+				newest = e
+			}
 		}
+		if newest == nil {
+			m.say("there is no execution of %s to replay", text.Clean(s.cur))
+			return nil
+		}
+		return s.put(m, "execution "+short(newest.ID), wire.PolicyTest{ExecutionID: newest.ID}, "")
 	}
-	if newest == nil {
-		m.say("there is no execution of %s to replay", text.Clean(s.cur))
-		return nil
+	if found := m.st.like(line); len(found) == 1 {
+		return s.put(m, "execution "+short(found[0]), wire.PolicyTest{ExecutionID: found[0]}, "")
 	}
-	c, gen, agent, exec := m.place.Client, m.gen, s.cur, newest.ID
+	return s.put(m, line, wire.PolicyTest{}, line)
+}
+
+// put asks for a test. A file is read for its cases.
+func (s *agentsScreen) put(m *Model, on string, req wire.PolicyTest, file string) tea.Cmd {
+	c, gen, agent := m.place.Client, m.gen, s.cur
 	return m.life.ask(askLimit, func(ctx context.Context) tea.Msg {
-		r, err := c.TestPolicy(ctx, agent, wire.PolicyTest{ExecutionID: exec})
-		return policyTestMsg{gen, agent, exec, r, err}
+		msg := policyTestMsg{gen: gen, agent: agent, on: on}
+		if file != "" {
+			if req.Cases, msg.err = readCases(file); msg.err != nil {
+				return msg
+			}
+		}
+		msg.report, msg.err = c.TestPolicy(ctx, agent, req)
+		return msg
 	})
+}
+
+// readCases reads a file of cases; ~ is the home directory.
+func readCases(file string) (cases []wire.PolicyCase, err error) {
+	if rest, ok := strings.CutPrefix(file, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, fmt.Errorf("find the home directory: %w", err)
+		}
+		file = filepath.Join(home, rest)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read cases: %w", err)
+	}
+	parsed, err := policy.ParseCases(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(parsed) == 0 {
+		return nil, fmt.Errorf("%s: there is no case in it", file)
+	}
+	if b, err = wire.Marshal(parsed); err != nil {
+		return nil, err
+	}
+	return cases, json.Unmarshal(b, &cases)
 }
 
 func (s *agentsScreen) gotTest(m *Model, msg policyTestMsg) {
@@ -112,14 +175,15 @@ func (s *agentsScreen) gotTest(m *Model, msg policyTestMsg) {
 	if msg.agent != s.cur {
 		return
 	}
-	s.report, s.tested = &msg.report, msg.exec
+	s.report, s.tested = &msg.report, msg.on
+	s.tests++
 	s.show()
-	m.say("%d of %d steps of %s are ruled as they were", msg.report.Total-msg.report.Failed, msg.report.Total, short(msg.exec))
+	m.say("%d of %d as expected, on %s", msg.report.Total-msg.report.Failed, msg.report.Total, text.Clean(msg.on))
 }
 
 // show fills the text at the right.
 func (s *agentsScreen) show() {
-	key := fmt.Sprint(s.cur, s.bundle.SHA256, s.problem, s.tested)
+	key := fmt.Sprint(s.cur, s.bundle.SHA256, s.problem, s.tests)
 	s.policy.show(key, func() doc {
 		var b strings.Builder
 		if s.report != nil {
@@ -138,22 +202,22 @@ func (s *agentsScreen) show() {
 }
 
 // reportText is the outcome of a test of a policy.
-func reportText(r *wire.PolicyTestReport, exec string) string {
+func reportText(r *wire.PolicyTestReport, on string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "replay of execution %s: %d steps, %d ruled otherwise\n", short(exec), r.Total, r.Failed)
+	fmt.Fprintf(&b, "tested on %s: %s, %d not as expected\n", on, plural(r.Total, "case"), r.Failed)
 	for _, x := range r.Results {
 		mark := "ok      "
 		if !x.Pass {
 			mark = "MISMATCH"
 		}
-		fmt.Fprintf(&b, "  %s %s %s: %s by %s", mark, x.Kind, x.Target, x.Decision, x.RuleID)
+		fmt.Fprintf(&b, "  %s %s%s %s: %s by %s", mark, strings.TrimLeft(x.Name+"  ", " "), x.Kind, x.Target, x.Decision, x.RuleID)
 		if x.Failure != "" {
 			fmt.Fprintf(&b, "  (%s)", x.Failure)
 		}
 		b.WriteByte('\n')
 	}
 	if len(r.UnexercisedRules) > 0 {
-		fmt.Fprintf(&b, "  rules that no step met: %s\n", strings.Join(r.UnexercisedRules, ", "))
+		fmt.Fprintf(&b, "  rules that no case met: %s\n", strings.Join(r.UnexercisedRules, ", "))
 	}
 	return b.String()
 }
@@ -173,7 +237,9 @@ func (s *agentsScreen) act(m *Model, a action) tea.Cmd {
 		}
 		s.onText = true
 	case actTestPolicy:
-		return s.test(m)
+		m.prompt = m.newTest()
+	case actEdit:
+		return m.startEdit()
 	case actNext, actPrev:
 		s.rule(a)
 	default:
@@ -183,10 +249,15 @@ func (s *agentsScreen) act(m *Model, a action) tea.Cmd {
 			s.list.act(a)
 		}
 	}
+	return s.turned(m, before)
+}
+
+// turned asks for the policy of the selected agent when it was another before.
+func (s *agentsScreen) turned(m *Model, before string) tea.Cmd {
 	if s.cur == before {
 		return nil
 	}
-	s.bundle, s.problem, s.report, s.tested = wire.Policy{}, "…", nil, ""
+	s.bundle, s.problem, s.report, s.known = wire.Policy{}, "…", nil, ""
 	s.show()
 	return s.ask(m)
 }
@@ -208,6 +279,7 @@ func (s *agentsScreen) split(w int) int { return min(max(w/4, 18), 40) }
 func (s *agentsScreen) arrange(m *Model, w, h int) {
 	s.rows(m.st)
 	s.size(h - 1)
+	s.policy.wrap = true
 	s.policy.size(w-s.split(w)-3, h-2)
 }
 
@@ -238,7 +310,7 @@ func (s *agentsScreen) draw(m *Model, w, h int) []string {
 	if s.policy.rows != nil {
 		right = append(right, s.policy.draw(&m.th, rw, s.onText)...)
 	}
-	return beside(left, right, lw, h)
+	return beside(&m.th, left, right, lw, h)
 }
 
 // head is what is known of the selected agent.

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +23,11 @@ type approvalsScreen struct {
 	sort    int
 	desc    bool
 	preview bool
-	args    argsText
+	onText  bool    // keys go to the arguments in the preview
+	args    docView // of the selected one
+	argsAt  int     // the line of the preview that they begin at
+	about   aboutMsg
+	wanted  string // the approval that about was asked for
 }
 
 // apSorts are the orders of the inbox; ties break by id.
@@ -77,6 +82,18 @@ func (s *approvalsScreen) selected(st *store) *approval { return st.approvals[s.
 
 func (s *approvalsScreen) act(m *Model, a action) tea.Cmd {
 	switch a {
+	case actPane, actPaneBack:
+		s.onText = !s.onText && s.preview
+	case actRight:
+		if !s.onText {
+			s.onText = s.preview
+		} else {
+			s.args.act(a)
+		}
+	case actLeft:
+		s.onText = s.onText && s.args.act(a)
+	case actNext, actPrev:
+		s.args.act(a)
 	case actMark:
 		if x := s.selected(m.st); x != nil && x.pending() {
 			toggle(s.marks, x.ID)
@@ -98,14 +115,21 @@ func (s *approvalsScreen) act(m *Model, a action) tea.Cmd {
 		s.desc = !s.desc
 	case actPreview:
 		s.preview = !s.preview
+		s.onText = false
 	case actOpen:
-		if x := s.selected(m.st); x != nil {
+		if s.onText {
+			s.args.act(a)
+		} else if x := s.selected(m.st); x != nil {
 			return m.openDetail(x.ExecutionID)
 		}
 	case actGrant, actDeny:
 		return m.startDecide(a == actGrant, s.subjects(m.st))
 	default:
-		s.list.act(a)
+		if s.onText {
+			s.args.act(a)
+		} else {
+			s.list.act(a)
+		}
 	}
 	return nil
 }
@@ -171,9 +195,18 @@ func (s *approvalsScreen) arrange(m *Model, w, h int) {
 	s.size(l.list)
 	a := s.selected(m.st)
 	if a == nil || l.preview == 0 {
+		s.onText = false
 		return
 	}
-	s.args.show(a, l.prevW)
+	s.args.wrap = true
+	s.args.show(a.ID, func() doc { return newDoc(a.Args) })
+	s.args.size(l.prevW, 0)
+	s.argsAt = len(m.card(a, l.prevW)) + 1
+	room := l.preview - s.argsAt
+	if l.side && len(s.args.rows) > room/2 {
+		room -= min(len(m.aboutExecution(a, l.prevW)), room/2)
+	}
+	s.args.size(l.prevW, min(room, len(s.args.rows)))
 }
 
 func (s *approvalsScreen) draw(m *Model, w, h int) []string {
@@ -191,7 +224,7 @@ func (s *approvalsScreen) draw(m *Model, w, h int) []string {
 	}
 	right := s.drawPreview(m, l.prevW, l.preview)
 	if l.side {
-		return beside(left, right, l.listW, h)
+		return beside(&m.th, left, right, l.listW, h)
 	}
 	return append(fill(left, h-l.preview), right...)
 }
@@ -300,22 +333,17 @@ func (s *approvalsScreen) drawPreview(m *Model, w, h int) []string {
 		return fill(nil, h)
 	}
 	out := m.card(a, w)
-	if len(out) > h {
-		out = out[:h]
-	}
-	title := "args (" + plural(len(s.args.lines), "line") + ")"
+	title, end := "args ("+plural(len(s.args.lines), "line")+")", ""
 	if a.odd {
 		title += " ! holds characters that are shown as escapes"
 	}
-	if len(out) < h {
-		out = append(out, ruleLine(&m.th, title, "", w))
-		out = append(out, s.args.draw(&m.th, w, h-len(out))...)
+	if n := len(s.args.rows); n > s.args.h {
+		end = fmt.Sprintf("%d-%d of %d", s.args.top+1, min(s.args.top+s.args.h, n), n)
 	}
-	if l := len(out); l > h {
-		out = out[:h]
-	}
+	out = append(out, titled(&m.th, title, end, w, s.onText))
+	out = append(out, s.args.draw(&m.th, w, s.onText)...)
 	if s.layout(m.w, m.bodyHeight()).side {
-		out = append(out, m.aboutExecution(a, w, h-len(out))...)
+		out = append(out, m.aboutExecution(a, w)...)
 	}
 	return fill(out, h)
 }
@@ -382,10 +410,11 @@ func (m *Model) fate(a *approval) string {
 	return s
 }
 
-// aboutExecution fills the rest of a wide preview.
-func (m *Model) aboutExecution(a *approval, w, h int) []string {
+// aboutExecution is what a wide preview tells beside the arguments: the state of
+// the execution, its input, its last events, and what was decided of its like.
+func (m *Model) aboutExecution(a *approval, w int) []string {
 	e := m.st.executions[a.ExecutionID]
-	if e == nil || h < 3 {
+	if e == nil {
 		return nil
 	}
 	out := []string{"", ruleLine(&m.th, "execution "+short(e.ID), "", w)}
@@ -393,46 +422,77 @@ func (m *Model) aboutExecution(a *approval, w, h int) []string {
 	if e.DeadlineAt != nil {
 		line += "   deadline " + left(e.DeadlineAt.Sub(m.serverNow()))
 	}
-	out = append(out, text.Fit(line, w))
-	var past []*approval
-	for _, b := range m.st.approvals {
-		if !b.pending() && b.RuleID == a.RuleID && b.AgentID == a.AgentID && b.DecidedAt != nil {
-			past = append(past, b)
+	out = append(out, text.Cut(line, w))
+	if b := m.ap.about; b.approval == a.ID {
+		if b.input != "" {
+			out = append(out, text.Cut(" input  "+b.input, w))
+		}
+		if len(b.events) > 0 {
+			out = append(out, "", ruleLine(&m.th, "last events", "", w))
+		}
+		for _, r := range b.events {
+			out = append(out, text.Cut(fmt.Sprintf(" %4d  %s  %s", r.EventSeq, text.Fit(text.Clean(string(r.Type)), 22), r.detail), w))
 		}
 	}
-	slices.SortFunc(past, func(x, y *approval) int { return y.DecidedAt.Compare(x.DecidedAt.Time) })
-	if len(past) > 0 && h > 6 {
+	past := m.st.alike(a)
+	if len(past) > 0 {
 		out = append(out, "", ruleLine(&m.th, "decisions seen here for rule "+text.Clean(a.RuleID), "", w))
-		for _, b := range past[:min(len(past), h-5)] {
-			why := ""
-			if b.Rationale != nil {
-				why = "  " + text.Clean(*b.Rationale)
-			}
-			out = append(out, text.Fit(" "+short(b.ID)+"  "+m.fate(b)+why, w))
+	}
+	for _, b := range past {
+		why := ""
+		if b.Rationale != nil {
+			why = "  " + text.Clean(*b.Rationale)
 		}
+		out = append(out, text.Cut(" "+short(b.ID)+"  "+m.fate(b)+why, w))
 	}
-	return out[:min(len(out), h)]
+	return out
 }
 
-// argsText are the arguments of one approval, broken to the width of the
-// preview.
-type argsText struct {
-	id    string
-	w     int
-	lines []string
+// aboutMsg is what the preview wants to know of an execution.
+type aboutMsg struct {
+	approval string
+	input    string // clean, on one line
+	events   []eventRow
 }
 
-func (t *argsText) show(a *approval, w int) {
-	if t.id != a.ID || t.w != w {
-		*t = argsText{a.ID, w, newDoc(a.Args).flat(w)}
+// The preview asks once the cursor has rested, for so many events.
+const (
+	aboutRest   = 200 * time.Millisecond
+	aboutEvents = 5
+)
+
+// restedMsg tells that the cursor may have rested on an approval.
+type restedMsg struct{ approval string }
+
+// want waits until the cursor rests on an approval.
+func (s *approvalsScreen) want(m *Model) tea.Cmd {
+	if m.screen != scrApprovals || s.cur == s.wanted || !m.conn.online() || !s.layout(m.w, m.bodyHeight()).side {
+		return nil
 	}
+	s.wanted = s.cur
+	return m.life.after(aboutRest, restedMsg{s.cur})
 }
 
-// draw shows as much as there is room for, and says how much more there is.
-func (t *argsText) draw(th *theme, w, h int) []string {
-	if h <= 0 || len(t.lines) <= h {
-		return paintOdd(th, t.lines[:min(len(t.lines), max(h, 0))])
+// rested asks for what the preview shows beside an approval.
+func (s *approvalsScreen) rested(m *Model, id string) tea.Cmd {
+	a := s.selected(m.st)
+	if a == nil || a.ID != id {
+		return nil
 	}
-	out := paintOdd(th, t.lines[:h-1])
-	return append(out, th.paint(tokWarn, text.Cut("  … "+plural(len(t.lines)-h+1, "more line"), w)))
+	c, exec := m.place.Client, a.ExecutionID
+	return m.life.ask(askLimit, func(ctx context.Context) tea.Msg {
+		x, err := c.GetExecution(ctx, exec)
+		if err != nil {
+			return nil // the rest of the preview stands without it
+		}
+		b := aboutMsg{approval: id, input: text.Clean(compact(x.Input, 2048))}
+		events, err := c.ListEvents(ctx, exec, max(x.LastEventSeq-aboutEvents, 0), aboutEvents)
+		if err != nil {
+			return b
+		}
+		for _, e := range events {
+			b.events = append(b.events, newEventRow(e))
+		}
+		return b
+	})
 }

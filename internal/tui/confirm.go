@@ -17,7 +17,9 @@ type confirm struct {
 	lines           []string
 	opened, pressed time.Time
 	onYes           bool
+	top             int // of the lines
 	do              func(m *Model) tea.Cmd
+	not             func(m *Model) tea.Cmd // No was chosen; nil: nothing
 }
 
 func (c *confirm) key(m *Model, k tea.KeyMsg) tea.Cmd {
@@ -29,35 +31,75 @@ func (c *confirm) key(m *Model, k tea.KeyMsg) tea.Cmd {
 	}
 	switch k.String() {
 	case "esc", "q", "n":
-		m.modal = nil
+		return c.close(m)
 	case "tab", "shift+tab", "left", "right", "h", "l":
 		c.onYes = !c.onYes
 	case "enter":
 		if !lone {
 			return nil
 		}
-		m.modal = nil
-		if c.onYes {
-			return c.do(m)
+		if !c.onYes {
+			return c.close(m)
 		}
+		m.modal = nil
+		return c.do(m)
+	case "down", "j":
+		c.top++
+	case "up", "k":
+		c.top--
+	case "pgdown", "ctrl+d":
+		c.top += c.room(m)
+	case "pgup", "ctrl+u":
+		c.top -= c.room(m)
+	}
+	c.top = max(min(c.top, len(c.body(m))-c.room(m)), 0)
+	return nil
+}
+
+func (c *confirm) close(m *Model) tea.Cmd {
+	m.modal = nil
+	if c.not != nil {
+		return c.not(m)
 	}
 	return nil
 }
 
-func (c *confirm) view(m *Model, w, _ int) []string {
+// room is how many lines of its text fit.
+func (c *confirm) room(m *Model) int { return max(m.h-7, 1) }
+
+func (c *confirm) width(m *Model) int {
+	w := 70
+	for _, l := range c.lines {
+		w = max(w, text.Width(l))
+	}
+	return min(m.w-6, w, 110)
+}
+
+// body is the text, broken where it is too long.
+func (c *confirm) body(m *Model) []string {
+	var lines []string
+	for _, l := range c.lines {
+		lines = append(lines, text.Words(l, c.width(m))...)
+	}
+	return lines
+}
+
+func (c *confirm) view(m *Model, _, _ int) []string {
 	no, yes := "[ No ]", "[ "+c.yes+" ]"
 	if c.onYes {
 		yes = focused(&m.th, yes)
 	} else {
 		no = focused(&m.th, no)
 	}
-	inner := min(w-6, 70)
-	var lines []string
-	for _, l := range c.lines {
-		lines = append(lines, text.Words(l, inner)...)
+	all := c.body(m)
+	top := min(c.top, len(all))
+	lines := append([]string{}, all[top:min(top+c.room(m), len(all))]...)
+	help, end := "tab: choose   enter: press   esc: no", ""
+	if len(all) > c.room(m) {
+		help, end = help+"   pgdn pgup: more", fmt.Sprintf("%d-%d of %d", top+1, top+len(lines), len(all))
 	}
-	lines = append(lines, "", "    "+no+"      "+yes, m.th.paint(tokDim, "tab: choose   enter: press   esc: no"))
-	return boxed(&m.th, tokWarn, c.title, "", lines, inner)
+	lines = append(lines, "", "    "+no+"      "+yes, m.th.paint(tokDim, help))
+	return boxed(&m.th, tokWarn, c.title, end, lines, c.width(m))
 }
 
 // cancelledMsg is the answer to the cancelling of an execution.

@@ -42,12 +42,14 @@ func (m *Model) link(k client.Link) tea.Cmd {
 		c.good(now)
 		if k.Outage > 0 {
 			m.say("connected again after %s", ago(k.Outage))
+			m.file.note(now, "connected again after "+k.Outage.String())
 		}
 		m.approvalsAsked = false
 		return m.askAll()
 	}
 	if c.up || c.since.IsZero() {
 		c.since = now
+		m.file.note(now, "connection lost: "+reason(k.Err))
 	}
 	c.up, c.err, c.retryAt = false, k.Err, now.Add(k.Retry)
 	return nil

@@ -34,8 +34,8 @@ func (m *Model) copyWhat(k string) tea.Cmd {
 		return nil
 	}
 	term := m.opt.Terminal
-	return m.life.ask(askLimit, func(context.Context) tea.Msg {
-		how, err := term.Copy(s)
+	return m.life.ask(askLimit, func(ctx context.Context) tea.Msg {
+		how, err := term.Copy(ctx, s)
 		return copiedMsg{what, len(s), how, err}
 	})
 }
@@ -55,6 +55,9 @@ func (m *Model) copyText(what string) string {
 			return pick(what, a.ID, a.ExecutionID, a.StepID, a.Args, a.Approval)
 		}
 	case scrExecutions:
+		if len(m.st.executions) == 0 {
+			return tryCreate
+		}
 		if e := m.st.executions[m.ex.cur]; e != nil {
 			return pick(what, e.ID, e.ID, "", nil, e.Execution)
 		}

@@ -60,7 +60,8 @@ type decide struct {
 
 	queue   []string
 	flight  int
-	results map[string]string // by id; filled in when its request is answered
+	results map[string]string // by id: what was decided, once it is
+	faults  map[string]string // by id: why it was not
 	failed  int
 	problem string
 }
@@ -100,7 +101,7 @@ func (m *Model) startDecide(grant bool, items []approval) tea.Cmd {
 	}
 	d := &decide{
 		grant: grant, items: items, need: m.opt.Rationale, opened: m.now(), by: newField(m.place.By),
-		seen: map[int]bool{}, results: map[string]string{},
+		seen: map[int]bool{}, results: map[string]string{}, faults: map[string]string{},
 	}
 	if len(items) > 1 {
 		d.want = strconv.Itoa(len(items))
@@ -255,6 +256,7 @@ func (d *decide) enter(m *Model, lone bool) tea.Cmd {
 // send posts the decisions, a few at a time.
 func (d *decide) send(m *Model) tea.Cmd {
 	d.problem, d.failed = "", 0
+	clear(d.faults)
 	for _, a := range d.items {
 		if cur := m.st.approvals[a.ID]; d.results[a.ID] == "" && (cur == nil || cur.pending()) {
 			d.queue = append(d.queue, a.ID)
@@ -328,6 +330,7 @@ func (m *Model) decided(r decidedMsg) tea.Cmd {
 	default:
 		d.failed++
 		d.problem = m.refusal(r)
+		d.faults[r.id] = d.problem
 		if len(d.items) > 1 {
 			d.problem = short(r.id) + ": " + d.problem
 		}
@@ -335,6 +338,7 @@ func (m *Model) decided(r decidedMsg) tea.Cmd {
 			m.fail(errors.New(d.problem))
 		}
 	}
+	d.tell(m)
 	next := d.post(m)
 	if d.flight == 0 && len(d.queue) == 0 {
 		d.finish(m)

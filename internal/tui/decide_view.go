@@ -64,7 +64,7 @@ func (d *decide) text(m *Model, w int) []string {
 	for i := range d.items {
 		a := &d.items[i]
 		if len(d.items) > 1 {
-			out = append(out, text.Words(fmt.Sprintf("%d. %s  %s", i+1, short(a.ID), d.what(a)), w)...)
+			out = append(out, text.Words(fmt.Sprintf("%d. %s%s  %s", i+1, d.outcome(a.ID), short(a.ID), d.what(a)), w)...)
 		}
 		if len(a.Args) == 0 {
 			out = append(out, "  args not available")
@@ -75,6 +75,30 @@ func (d *decide) text(m *Model, w int) []string {
 		out = append(out, doc.flat(w)...)
 	}
 	return out
+}
+
+// outcome is what became of an item of several, as far as that is known.
+func (d *decide) outcome(id string) string {
+	switch {
+	case d.results[id] != "":
+		return "[" + d.results[id] + "] "
+	case d.faults[id] != "":
+		return "[" + d.faults[id] + "] "
+	}
+	return ""
+}
+
+// tell shows new outcomes. What was seen of the arguments stays so as long as
+// the lines are as many; otherwise they are to be looked at again.
+func (d *decide) tell(m *Model) {
+	if len(d.items) == 1 {
+		return
+	}
+	w, _ := d.geometry(m)
+	before := len(d.flat)
+	if d.flat = d.text(m, w-2); len(d.flat) != before {
+		d.seen = map[int]bool{}
+	}
 }
 
 // hidden is what was not on the screen so far.

@@ -32,6 +32,13 @@ type eventRow struct {
 	hay    string
 }
 
+func newEventRow(e wire.Event) eventRow {
+	r := eventRow{Event: e}
+	r.detail, r.step = describe(e)
+	r.hay = strings.ToLower(string(e.Type) + " " + r.detail + " " + r.step)
+	return r
+}
+
 // The limits of what is kept of one execution.
 const (
 	maxEvents = 20000
@@ -125,10 +132,7 @@ func runTail(l *life, c Client, id string, after int64) func(context.Context, *s
 		in := make(chan eventRow, batchLimit)
 		l.safely(s, func() { batch(ctx, in, func(rows []eventRow) { s.send(eventsMsg(rows)) }) })
 		err := c.TailEvents(ctx, id, client.TailOptions{AfterSeq: after}, func(e wire.Event) error {
-			r := eventRow{Event: e}
-			r.detail, r.step = describe(e)
-			r.hay = strings.ToLower(string(e.Type) + " " + r.detail + " " + r.step)
-			return put(ctx, in, r)
+			return put(ctx, in, newEventRow(e))
 		})
 		s.send(endedMsg{err})
 	}
@@ -426,7 +430,14 @@ func (s *detailScreen) text() *docView {
 	return nil
 }
 
-func (s *detailScreen) reads() bool { return s.text() != nil }
+// jumps reports whether there is somewhere to jump to.
+func (s *detailScreen) jumps() bool {
+	if s.base == paneSteps {
+		return s.sts.cur != "" && slices.ContainsFunc(s.events, func(e eventRow) bool { return e.step == s.sts.cur })
+	}
+	e := s.event(s.evs.cur)
+	return s.base == paneEvents && e != nil && s.step(e.step) != nil
+}
 
 // jump goes from a step to its first event, and from an event to its step.
 func (s *detailScreen) jump() {

@@ -111,9 +111,17 @@ func (s *detailScreen) inputOutput() doc {
 	if !s.loaded {
 		return newText("…")
 	}
-	d := newDoc(s.x.Input)
-	out := newDoc(s.x.Output)
-	all := doc{lines: []docLine{{text: "input"}}, cut: d.cut + out.cut}
+	in, out := newDoc(s.x.Input), newDoc(s.x.Output)
+	all := s.joined(in, out)
+	if all.cut > 0 {
+		all.whole = func() doc { return s.joined(in.full(), out.full()) }
+	}
+	return all
+}
+
+// joined is one text of the input, why it failed, and the output.
+func (s *detailScreen) joined(in, out doc) doc {
+	all := doc{lines: []docLine{{text: "input"}}, cut: in.cut + out.cut}
 	add := func(from doc) {
 		shift := len(all.lines)
 		for _, l := range from.lines {
@@ -123,7 +131,7 @@ func (s *detailScreen) inputOutput() doc {
 			all.lines = append(all.lines, l)
 		}
 	}
-	add(d)
+	add(in)
 	if s.x.FailureReason != "" {
 		all.lines = append(all.lines, docLine{}, docLine{text: "failed: " + text.Clean(s.x.FailureReason)})
 	}
@@ -178,7 +186,7 @@ func (s *detailScreen) draw(m *Model, w, h int) []string {
 		right = append(right, fill(s.out.draw(&m.th, l.rw, s.focus == paneStream), l.stream-1)...)
 		right = append(right, s.paneTitle(m, paneIO, "input and output", l.rw))
 		right = append(right, fill(s.io.draw(&m.th, l.rw, s.focus == paneIO), l.inp-1)...)
-		return beside(left, right, l.lw, h)
+		return beside(&m.th, left, right, l.lw, h)
 	}
 	out := []string{s.tabs(m, w)}
 	var main []string
@@ -232,11 +240,7 @@ func (s *detailScreen) tabs(m *Model, w int) string {
 }
 
 func (s *detailScreen) paneTitle(m *Model, p pane, title string, w int) string {
-	if s.focus == p {
-		title = "=== " + text.Cut(title, w-5) + " "
-		return m.th.paint(tokBold, title+strings.Repeat("=", max(w-text.Width(title), 0)))
-	}
-	return ruleLine(&m.th, title, "", w)
+	return titled(&m.th, title, "", w, s.focus == p)
 }
 
 func (s *detailScreen) drawEvents(m *Model, w int) []string {

@@ -241,7 +241,7 @@ func (s *divergeScreen) arrange(_ *Model, w, h int) {
 	s.view.show(fmt.Sprint(s.have, s.err), func() doc {
 		var d doc
 		for _, l := range s.lines {
-			d.lines = append(d.lines, docLine{text: l.left + "  " + l.right})
+			d.lines = append(d.lines, docLine{text: l.left + " | " + l.right})
 		}
 		return d
 	})
@@ -264,13 +264,14 @@ func (s *divergeScreen) draw(m *Model, w, h int) []string {
 	}
 	lw := (w - 3) / 2
 	rw := w - 3 - lw
+	bar := " " + m.th.box.bar + " "
 	out := []string{
 		m.th.paint(tokBold, text.Fit(" "+verdict, w)),
-		m.th.paint(tokDim, text.Fit("  "+short(s.ids[0]), lw)+" | "+text.Fit("  "+short(s.ids[1]), rw)),
+		m.th.paint(tokDim, text.Fit("  "+short(s.ids[0]), lw)+bar+text.Fit("  "+short(s.ids[1]), rw)),
 	}
 	for i := s.view.top; i < min(s.view.top+s.view.h, len(s.lines)); i++ {
 		l := s.lines[i]
-		mid := " | "
+		mid := bar
 		a, b := text.Fit(" "+l.left, lw), text.Fit(" "+l.right, rw)
 		if !l.same {
 			mid = " ! "

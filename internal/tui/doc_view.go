@@ -2,8 +2,10 @@ package tui
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agentkernel/kernelctl/internal/tui/text"
@@ -30,11 +32,29 @@ type docLine struct {
 // names and the spelling of numbers stay as they came.
 type doc struct {
 	lines []docLine
-	cut   int // bytes that are not in lines
+	cut   int        // bytes that are not in lines
+	whole func() doc // the doc without a cut; nil when there is none
 }
 
-// newDoc makes the lines of a JSON text. What is no JSON is shown as text.
+// full is the doc with nothing cut, as far as that can be had.
+func (d doc) full() doc {
+	if d.whole != nil {
+		return d.whole()
+	}
+	return d
+}
+
+// newDoc makes the lines of a JSON text, of no more than docBytes. What is no
+// JSON is shown as text.
 func newDoc(raw []byte) doc {
+	d := docOf(raw, docBytes)
+	if d.cut > 0 {
+		d.whole = func() doc { return docOf(raw, len(raw)*8) }
+	}
+	return d
+}
+
+func docOf(raw []byte, limit int) doc {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return doc{lines: []docLine{{text: "-"}}}
 	}
@@ -44,9 +64,9 @@ func newDoc(raw []byte) doc {
 		body = b.Bytes()
 	}
 	var d doc
-	if len(body) > docBytes {
-		d.cut = len(body) - docBytes
-		body = body[:docBytes]
+	if len(body) > limit {
+		d.cut = len(body) - limit
+		body = body[:limit]
 	}
 	return d.with(string(body))
 }
@@ -81,12 +101,14 @@ func (d doc) with(body string) doc {
 	return d
 }
 
-// docView is a window on a doc, with a cursor and folds.
+// docView is a window on a doc, with a cursor and folds. A long line that is
+// shown whole takes several rows.
 type docView struct {
 	doc
+	wrap   bool // lines of up to docString cells are shown whole
 	folded map[int]bool
 	wide   map[int]bool // long lines that are shown whole
-	rows   []int        // lines that are not folded away
+	rows   []docRow     // what is not folded away
 	at     int          // in rows
 	top    int
 	w, h   int
@@ -94,12 +116,19 @@ type docView struct {
 	key    string // of what is shown: the same key keeps folds and cursor
 }
 
+// docRow is a row of the window: a piece of a line.
+type docRow struct {
+	line int
+	text string // of a line that is shown whole
+	rest bool   // not the first piece
+}
+
 // show puts a text into the window, unless it is there already.
 func (v *docView) show(key string, build func() doc) {
 	if v.key == key && v.rows != nil {
 		return
 	}
-	*v = docView{doc: build(), w: v.w, h: v.h, find: v.find, key: key, folded: map[int]bool{}, wide: map[int]bool{}}
+	*v = docView{doc: build(), wrap: v.wrap, w: v.w, h: v.h, find: v.find, key: key, folded: map[int]bool{}, wide: map[int]bool{}}
 	for i, l := range v.lines {
 		if i > 0 && l.close > 0 && (l.items > docItems && l.close-i > docItems || l.close-i > docString) {
 			v.folded[i] = true
@@ -108,15 +137,36 @@ func (v *docView) show(key string, build func() doc) {
 	v.layout()
 }
 
+// layout makes the rows anew. The cursor stays on its line.
 func (v *docView) layout() {
+	line := v.line()
 	v.rows = v.rows[:0]
 	for i := 0; i < len(v.lines); i++ {
-		v.rows = append(v.rows, i)
+		if v.whole(i) {
+			for p, piece := range text.Hard(v.lines[i].text, max(v.w-2, 1)) {
+				v.rows = append(v.rows, docRow{i, piece, p > 0})
+			}
+		} else {
+			v.rows = append(v.rows, docRow{line: i})
+		}
 		if v.folded[i] {
 			i = v.lines[i].close
 		}
 	}
-	v.to(v.at)
+	v.to(v.row(line))
+}
+
+// whole reports whether a line is broken where it is too long, and not cut.
+func (v *docView) whole(i int) bool {
+	return !v.folded[i] && (v.wide[i] || v.wrap && text.Width(v.lines[i].text) <= docString)
+}
+
+// row is the first one of a line, or of what it is folded into.
+func (v *docView) row(line int) int {
+	i, _ := slices.BinarySearchFunc(v.rows, line+1, func(r docRow, want int) int { return cmp.Compare(r.line, want) })
+	for i--; i > 0 && v.rows[i].rest; i-- {
+	}
+	return max(i, 0)
 }
 
 func (v *docView) to(i int) {
@@ -132,7 +182,12 @@ func (v *docView) to(i int) {
 }
 
 func (v *docView) size(w, h int) {
-	v.w, v.h = w, max(h, 0)
+	v.h = max(h, 0)
+	if w != v.w {
+		v.w = w
+		v.layout()
+		return
+	}
 	v.to(v.at)
 }
 
@@ -172,23 +227,29 @@ func (v *docView) act(a action) bool {
 }
 
 func (v *docView) line() int {
-	if len(v.rows) == 0 {
+	if v.at >= len(v.rows) {
 		return 0
 	}
-	return v.rows[v.at]
+	return v.rows[v.at].line
+}
+
+// folds reports whether the line under the cursor can be folded or unfolded.
+func (v *docView) folds() bool {
+	if len(v.lines) == 0 {
+		return false
+	}
+	i := v.line()
+	return v.lines[i].close > i || v.wide[i] || !v.whole(i) && text.Width(v.lines[i].text) > min(v.w-2, docString)
 }
 
 func (v *docView) toggle() bool {
-	i := v.line()
-	switch {
-	case len(v.lines) == 0:
+	if !v.folds() {
 		return false
-	case v.lines[i].close > i:
+	}
+	if i := v.line(); v.lines[i].close > i {
 		v.folded[i] = !v.folded[i]
-	case text.Width(v.lines[i].text) > v.w-2:
+	} else {
 		v.wide[i] = !v.wide[i]
-	default:
-		return false
 	}
 	v.layout()
 	return true
@@ -228,58 +289,27 @@ func (v *docView) reveal(i int) {
 		}
 	}
 	v.layout()
-	for k, r := range v.rows {
-		if r == i {
-			v.to(k)
-		}
-	}
+	v.to(v.row(i))
 }
 
 // draw makes the lines of the window. A marker stands in front of each.
 func (v *docView) draw(th *theme, w int, focused bool) []string {
 	var out []string
-	for k := v.top; k < len(v.rows) && len(out) < v.h; k++ {
-		i := v.rows[k]
-		l := v.lines[i]
-		s := l.text
+	for k := v.top; k < min(v.top+v.h, len(v.rows)); k++ {
+		s, mark := v.cell(v.rows[k])
+		line := text.Fit(mark+" "+s, w)
 		switch {
-		case v.folded[i]:
-			s = fmt.Sprintf("%s … %d items %s", s, l.items, strings.TrimSpace(v.lines[l.close].text))
-		case !v.wide[i]:
-			s = text.Cut(s, docString)
+		case focused && k == v.at:
+			line = th.selected(line)
+		case v.find != "" && strings.Contains(strings.ToLower(s), v.find):
+			line = th.paint(tokInfo, line)
+		case v.lines[v.rows[k].line].odd:
+			line = th.paint(tokWarn, line)
 		}
-		mark := " "
-		if l.odd {
-			mark = "!"
-		}
-		if l.close > 0 && v.folded[i] {
-			mark = "+"
-		}
-		pieces := []string{s}
-		if v.wide[i] {
-			pieces = text.Hard(s, w-2)
-		}
-		for p, piece := range pieces {
-			if len(out) == v.h {
-				break
-			}
-			if p > 0 {
-				mark = " "
-			}
-			line := text.Fit(mark+" "+piece, w)
-			switch {
-			case focused && k == v.at:
-				line = th.selected(line)
-			case v.find != "" && strings.Contains(strings.ToLower(piece), v.find):
-				line = th.paint(tokInfo, line)
-			case l.odd:
-				line = th.paint(tokWarn, line)
-			}
-			out = append(out, line)
-		}
+		out = append(out, line)
 	}
 	if v.cut > 0 && v.top+v.h >= len(v.rows) && len(out) > 0 {
-		note := th.paint(tokWarn, text.Fit(fmt.Sprintf("  … %d more bytes are not shown", v.cut), w))
+		note := th.paint(tokWarn, text.Fit(fmt.Sprintf("  … %d more bytes are not shown here", v.cut), w))
 		if len(out) == v.h {
 			out[len(out)-1] = note
 		} else {
@@ -287,6 +317,24 @@ func (v *docView) draw(th *theme, w int, focused bool) []string {
 		}
 	}
 	return out
+}
+
+// cell is the text of a row and the mark in front of it.
+func (v *docView) cell(r docRow) (s, mark string) {
+	l := v.lines[r.line]
+	mark = " "
+	if l.odd {
+		mark = "!"
+	}
+	switch {
+	case v.folded[r.line]:
+		return fmt.Sprintf("%s … %d items %s", l.text, l.items, strings.TrimSpace(v.lines[l.close].text)), "+"
+	case r.rest:
+		return r.text, " "
+	case r.text != "":
+		return r.text, mark
+	}
+	return text.Cut(l.text, docString), mark
 }
 
 // flat are all lines of a text in w cells, nothing folded and nothing cut but

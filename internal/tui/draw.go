@@ -68,27 +68,39 @@ func fill(lines []string, h int) []string {
 }
 
 // beside puts two columns of lines side by side.
-func beside(left, right []string, lw, h int) []string {
+func beside(th *theme, left, right []string, lw, h int) []string {
 	left, right = fill(left, h), fill(right, h)
 	out := make([]string, h)
 	for i := range out {
-		out[i] = text.Fit(left[i], lw) + " | " + right[i]
+		out[i] = text.Fit(left[i], lw) + " " + th.box.bar + " " + right[i]
 	}
 	return out
 }
 
 // ruleLine is a line of dashes with a title and something at its end.
 func ruleLine(th *theme, title, end string, w int) string {
-	s := "--- " + text.Cut(title, max(w-8, 0)) + " "
+	return th.paint(tokDim, rule(th.box.dash, title, end, w))
+}
+
+// titled is the ruleLine of a part that keys may go to.
+func titled(th *theme, title, end string, w int, focused bool) string {
+	if focused {
+		return th.paint(tokBold, rule(th.box.thick, title, end, w))
+	}
+	return ruleLine(th, title, end, w)
+}
+
+func rule(dash, title, end string, w int) string {
+	s := strings.Repeat(dash, 3) + " " + text.Cut(title, max(w-8, 0)) + " "
 	if end != "" {
-		end = " " + end + " --"
+		end = " " + end + " " + dash + dash
 	}
 	n := w - text.Width(s) - text.Width(end)
 	if n < 0 {
 		end = ""
 		n = max(w-text.Width(s), 0)
 	}
-	return th.paint(tokDim, text.Cut(s+strings.Repeat("-", n)+end, w))
+	return text.Cut(s+strings.Repeat(dash, n)+end, w)
 }
 
 // center is a text in the middle of its line, a little below the top.
@@ -103,18 +115,11 @@ func center(w int, lines ...string) []string {
 
 // boxed draws a frame around lines of w cells.
 func boxed(th *theme, tok token, title, end string, lines []string, w int) []string {
-	head := "+-- " + text.Cut(title, max(w-6, 0)) + " "
-	if end != "" {
-		end = " " + end + " --"
-	}
-	n := w + 3 - text.Width(head) - text.Width(end)
-	if n < 0 {
-		end = ""
-		n = max(w+3-text.Width(head), 0)
-	}
-	out := []string{th.paint(tok, text.Cut(head+strings.Repeat("-", n)+end, w+3)+"+")}
+	b := th.box
+	head := rule(b.dash, title, end, w+3)
+	out := []string{th.paint(tok, b.topLeft+head[len(b.dash):]+b.topRight)}
 	for _, l := range lines {
-		out = append(out, th.paint(tok, "|")+" "+text.Fit(l, w)+" "+th.paint(tok, "|"))
+		out = append(out, th.paint(tok, b.bar)+" "+text.Fit(l, w)+" "+th.paint(tok, b.bar))
 	}
-	return append(out, th.paint(tok, "+"+strings.Repeat("-", w+2)+"+"))
+	return append(out, th.paint(tok, b.bottomLeft+strings.Repeat(b.dash, w+2)+b.bottomRight))
 }

@@ -190,7 +190,7 @@ func (s *executionsScreen) draw(m *Model, w, h int) []string {
 	if s.side(w) {
 		lw = w * 60 / 100
 	}
-	cols := exColumns(lw)
+	cols := exColumns(lw, lw < w)
 	left := []string{m.th.paint(tokDim, cols.header(exSorts[s.sort].name, s.desc))}
 	for _, id := range s.window() {
 		left = append(left, s.row(m, m.st.executions[id], cols, lw))
@@ -198,7 +198,7 @@ func (s *executionsScreen) draw(m *Model, w, h int) []string {
 	if lw == w {
 		return left
 	}
-	return beside(left, s.drawPreview(m, w-lw-3, h), lw, h)
+	return beside(&m.th, left, s.drawPreview(m, w-lw-3, h), lw, h)
 }
 
 func (s *executionsScreen) empty(m *Model, w int) []string {
@@ -210,11 +210,19 @@ func (s *executionsScreen) empty(m *Model, w int) []string {
 	case s.filter != "":
 		return center(w, fmt.Sprintf("0 of %d match; esc clears the filter", len(m.st.executions)))
 	}
-	return center(w, "No executions. Try:", "kernelctl ex create --agent demo --input '{}'")
+	return center(w, "No executions. Try ("+m.keys.name(actCopy)+" i copies it):", tryCreate)
 }
 
-func exColumns(w int) columns {
-	if w >= 84 {
+// tryCreate is what the empty list of executions proposes.
+const tryCreate = "kernelctl ex create --agent demo --input '{}'"
+
+func exColumns(w int, side bool) columns {
+	switch {
+	case side && w < 110: // the preview has the labels
+		return newColumns(w, col{"id", 8}, col{"agent", 14}, col{"status", 10}, col{"step", -1}, col{"age", 5}, col{"updated", 9}, col{"deadline", 9})
+	case w >= 100:
+		return newColumns(w, col{"id", 8}, col{"agent", 16}, col{"status", 10}, col{"step", 20}, col{"age", 5}, col{"updated", 9}, col{"deadline", 9}, col{"labels", -1})
+	case w >= 84:
 		return newColumns(w, col{"id", 8}, col{"agent", 16}, col{"status", 10}, col{"step", 18}, col{"age", 5}, col{"updated", 9}, col{"labels", -1})
 	}
 	return newColumns(w, col{"id", 8}, col{"agent", 12}, col{"status", 10}, col{"age", 5}, col{"updated", 9}, col{"step", -1})
@@ -243,6 +251,10 @@ func (s *executionsScreen) row(m *Model, e *execution, cols columns, w int) stri
 			return ago(now.Sub(e.CreatedAt.Time))
 		case "updated":
 			return ago(now.Sub(e.UpdatedAt.Time))
+		case "deadline":
+			if e.DeadlineAt != nil && !e.Status.Terminal() {
+				return left(e.DeadlineAt.Sub(now))
+			}
 		case "labels":
 			return labels(e.Labels)
 		}

@@ -96,10 +96,15 @@ var scenes = []struct {
 }{
 	{"approvals", func(r *rig) { r.press("1") }, func(r *rig) { r.press("g") }},
 	{"executions", func(r *rig) { r.press("2") }, func(r *rig) { r.press("x") }},
-	{"agents", func(r *rig) { r.press("3", "T") }, func(r *rig) { r.press("?") }},
+	{"agents", func(r *rig) { r.press("3"); r.online(); r.press("T", "enter") }, func(r *rig) { r.press("?") }},
 	{"metrics", func(r *rig) { r.press("4") }, func(r *rig) { r.press("?") }},
 	{"detail", func(r *rig) { r.openTypical() }, func(r *rig) { r.press("d") }},
 	{"steps", func(r *rig) { r.openTypical(); r.press("t") }, func(r *rig) { r.press("?") }},
+	{"output", func(r *rig) { r.openTypical(); r.press("o") }, func(r *rig) { r.press(":"); r.text("ex bl") }},
+	{"input", func(r *rig) { r.openTypical(); r.press("i") }, func(r *rig) { r.press("x") }},
+	{"card", func(r *rig) { r.openTypical(); r.press("t", "up", "enter", "z") }, func(r *rig) { r.press("!") }},
+	{"preview", func(r *rig) { r.press("1", "tab", "j") }, func(r *rig) { r.press("y") }},
+	{"bulk", func(r *rig) { r.press("1"); r.online(); r.press("j", "a") }, func(r *rig) { r.press("d") }},
 	{"diverge", func(r *rig) { r.run(r.m.openDiverge([2]string{id(2, 1), id(2, 2)})) }, func(r *rig) { r.press("?") }},
 }
 

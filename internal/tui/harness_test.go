@@ -37,6 +37,8 @@ type fake struct {
 	metrics    string
 	posts      []posted
 	cancelled  []string
+	policies   []string // that were loaded
+	tests      []wire.PolicyTest
 	refuse     error
 }
 
@@ -120,7 +122,23 @@ func (f *fake) GetPolicy(_ context.Context, id string) (wire.Policy, error) {
 	return wire.Policy{AgentID: id, Bundle: f.policy, UpdatedAt: wire.At(noon.Add(-time.Hour))}, nil
 }
 
-func (f *fake) TestPolicy(context.Context, string, wire.PolicyTest) (wire.PolicyTestReport, error) {
+func (f *fake) ListEvents(_ context.Context, id string, after int64, limit int) (out []wire.Event, _ error) {
+	for _, r := range typicalEvents(id) {
+		if r.EventSeq > after && len(out) < limit {
+			out = append(out, r.Event)
+		}
+	}
+	return out, nil
+}
+
+func (f *fake) LoadPolicy(_ context.Context, id, bundle string) error {
+	f.policies = append(f.policies, id+": "+bundle)
+	f.policy = bundle
+	return nil
+}
+
+func (f *fake) TestPolicy(_ context.Context, _ string, req wire.PolicyTest) (wire.PolicyTestReport, error) {
+	f.tests = append(f.tests, req)
 	return wire.PolicyTestReport{
 		Total: 2, Failed: 1, UnexercisedRules: []string{"egress"},
 		Results: []wire.PolicyResult{
@@ -157,8 +175,8 @@ type rig struct {
 	quit  bool
 }
 
-func (r *rig) Copy(s string) (string, error) { r.copy = s; return "test", nil }
-func (r *rig) Bell(string)                   { r.bells++ }
+func (r *rig) Copy(_ context.Context, s string) (string, error) { r.copy = s; return "test", nil }
+func (r *rig) Bell(string)                                      { r.bells++ }
 
 func newRig(t testing.TB, f *fake, w, h int, edit ...func(*Place, *Options)) *rig {
 	t.Helper()

@@ -50,6 +50,9 @@ const (
 	actStream     action = "stream"
 	actInput      action = "input"
 	actTestPolicy action = "test_policy"
+	actEdit       action = "edit_policy"
+	actPager      action = "pager"
+	actErrors     action = "errors"
 	actApprovals  action = "approvals"
 	actExecutions action = "executions"
 	actAgents     action = "agents"
@@ -95,6 +98,8 @@ func spaced(keys []string) []string {
 // defaultKeys is the table as it is shipped, in the order of the footer.
 func defaultKeys() keymap {
 	lists := []screenID{scrApprovals, scrExecutions}
+	panes := []screenID{scrApprovals, scrAgents, scrDetail}
+	texts := []screenID{scrApprovals, scrAgents, scrDetail, scrDiverge}
 	rows := []screenID{scrApprovals, scrExecutions, scrAgents, scrDetail, scrDiverge}
 	return keymap{
 		bind(actGrant, "g", "grant: the row, all marked, or what this execution waits for", "grant", scrApprovals, scrDetail),
@@ -105,7 +110,8 @@ func defaultKeys() keymap {
 		bind(actDiverge, "D", "where the two marked executions diverge", "diverge", scrExecutions),
 		bind(actCancelRun, "x", "cancel the execution (asks first)", "cancel run", scrExecutions, scrDetail),
 		bind(actOpen, "enter", "open; fold or unfold", "open", scrApprovals, scrExecutions, scrAgents, scrDetail),
-		bind(actTestPolicy, "T", "replay the agent's newest execution against its policy", "test policy", scrAgents),
+		bind(actTestPolicy, "T", "test the policy: on a file of cases, or on a past execution", "test", scrAgents),
+		bind(actEdit, "E", "edit the policy in $EDITOR: it is checked, shown as a diff, and asked about", "edit", scrAgents),
 		bind(actEvents, "e", "events", "events", scrDetail),
 		bind(actSteps, "t", "steps", "steps", scrDetail),
 		bind(actStream, "o", "live output", "output", scrDetail),
@@ -114,12 +120,13 @@ func defaultKeys() keymap {
 		bind(actFollow, "f", "follow the newest", "follow", scrDetail),
 		bind(actZoom, "z", "one pane on the whole screen, or all again", "zoom", scrDetail),
 		bind(actFilter, "/", "filter; in a text: search. Words, status: agent: rule: target: label:key=value", "filter", rows...),
-		bind(actNext, "n", "next match, rule or difference", "next", scrDetail, scrAgents, scrDiverge),
-		bind(actPrev, "N", "previous match, rule or difference", "", scrDetail, scrAgents, scrDiverge),
+		bind(actNext, "n", "next match, rule or difference", "next", texts...),
+		bind(actPrev, "N", "previous match, rule or difference", "", texts...),
 		bind(actSort, "s", "sort by the next column", "sort", lists...),
 		bind(actReverse, "S", "reverse the order", "", lists...),
 		bind(actCopy, "y", "copy: then i id, e execution, s step, a args, j all as JSON", "copy", rows...),
 		bind(actPreview, "p", "preview on and off", "preview", lists...),
+		bind(actPager, "v", "the whole text in $PAGER", "pager", texts...),
 		bind(actUp, "k up", "up", "", rows...),
 		bind(actDown, "j down", "down", "", rows...),
 		bind(actPageUp, "pgup", "a page up", "", rows...),
@@ -128,10 +135,10 @@ func defaultKeys() keymap {
 		bind(actHalfDown, "ctrl+d", "half a page down", "", rows...),
 		bind(actTop, "home H", "to the top (there is no gg: g grants)", "", rows...),
 		bind(actBottom, "end G", "to the bottom", "", rows...),
-		bind(actLeft, "h left", "fold, or the pane before", "", scrDetail, scrAgents),
-		bind(actRight, "l right", "unfold, or the next pane", "", scrDetail, scrAgents),
-		bind(actPane, "tab", "next pane", "pane", scrDetail, scrAgents),
-		bind(actPaneBack, "shift+tab", "the pane before", "", scrDetail, scrAgents),
+		bind(actLeft, "h left", "fold, or the pane before", "", panes...),
+		bind(actRight, "l right", "unfold, or the next pane", "", panes...),
+		bind(actPane, "tab", "next pane", "pane", panes...),
+		bind(actPaneBack, "shift+tab", "the pane before", "", panes...),
 		bind(actApprovals, "1", "approvals", ""),
 		bind(actExecutions, "2", "executions", ""),
 		bind(actAgents, "3", "agents and policies", ""),
@@ -140,6 +147,7 @@ func defaultKeys() keymap {
 		bind(actHistFwd, "]", "forward again", ""),
 		bind(actRefresh, "r", "ask the server again, at once when offline", ""),
 		bind(actRepaint, "ctrl+l", "paint the screen anew", ""),
+		bind(actErrors, "!", "the last errors", ""),
 		bind(actPalette, ":", "palette: type a command", "palette"),
 		bind(actHelp, "?", "this help", "help"),
 		bind(actBack, "esc", "close, clear the filter, back", "back"),

@@ -59,6 +59,8 @@ type Model struct {
 	chord  bool // y was pressed
 	toast  toast
 	log    []string // of the last errors
+	file   *journal // keeps them; nil: nowhere
+	titled string   // of the window
 
 	approvalsAsked, approvalsAgain bool
 	blurred                        bool
@@ -91,7 +93,7 @@ func NewModel(ctx context.Context, p Place, o Options, color bool) (*Model, erro
 	if err != nil {
 		return nil, err
 	}
-	th, err := newTheme(o.Theme, color)
+	th, err := newTheme(o.Theme, o.Borders, color)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +122,7 @@ func NewModel(ctx context.Context, p Place, o Options, color bool) (*Model, erro
 
 // Init starts to listen.
 func (m *Model) Init() tea.Cmd {
-	return tea.Batch(m.connect(), m.life.tick(), tea.SetWindowTitle("kernelctl"), m.enter())
+	return tea.Batch(m.connect(), m.life.tick(), m.entitle(), m.enter())
 }
 
 // tick comes once a second.
@@ -141,8 +143,8 @@ func (m *Model) connect() tea.Cmd {
 
 // Update takes one message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	cmd := m.take(msg)
-	return m, cmd
+	cmds := []tea.Cmd{m.take(msg), m.ap.want(m), m.entitle()}
+	return m, tea.Batch(cmds...)
 }
 
 func (m *Model) take(msg tea.Msg) tea.Cmd {
@@ -154,9 +156,9 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 	case tea.KeyMsg:
 		return m.typed(msg)
 	case tea.MouseMsg:
-		m.click(msg)
+		cmd := m.mouseAt(msg)
 		m.arrange()
-		return nil
+		return cmd
 	case tea.FocusMsg:
 		m.blurred = false
 		return nil
@@ -282,6 +284,10 @@ func (m *Model) answer(msg tea.Msg) tea.Cmd {
 		if m.de != nil && msg.of == m.de {
 			return m.de.got(m, msg)
 		}
+	case restedMsg:
+		return m.ap.rested(m, msg.approval)
+	case aboutMsg:
+		m.ap.about = msg
 	case divergeMsg:
 		if m.dv != nil && msg.of == m.dv {
 			m.dv.got(m, msg)
@@ -294,6 +300,20 @@ func (m *Model) answer(msg tea.Msg) tea.Cmd {
 		if msg.gen == m.gen {
 			m.ag.gotTest(m, msg)
 		}
+	case draftMsg:
+		if msg.err != nil {
+			m.fail(fmt.Errorf("edit the policy of %s: %w", msg.agent, msg.err))
+			return nil
+		}
+		return m.edit(msg.draft)
+	case editedMsg:
+		return m.edited(msg)
+	case checkedMsg:
+		return m.draftChecked(msg)
+	case loadedMsg:
+		return m.draftLoaded(msg)
+	case pagedMsg:
+		return m.paged(msg)
 	case metricsMsg:
 		if msg.gen == m.gen {
 			m.me.got(m, msg)
@@ -315,18 +335,24 @@ func (m *Model) gotApprovals(msg approvalsMsg) tea.Cmd {
 		m.st.putApprovals(msg.list, m.now())
 		m.me.pending = m.st.pending
 	}
-	cmds := []tea.Cmd{m.notify(), tea.SetWindowTitle(m.title())}
+	cmds := []tea.Cmd{m.notify()}
 	if m.approvalsAgain && msg.err == nil {
 		cmds = append(cmds, m.askApprovals())
 	}
 	return tea.Batch(cmds...)
 }
 
-func (m *Model) title() string {
-	if m.st.pending == 0 {
-		return "kernelctl"
+// entitle writes how many approvals wait on the window, when that has changed.
+func (m *Model) entitle() tea.Cmd {
+	title := "kernelctl"
+	if m.st.pending > 0 {
+		title = fmt.Sprintf("(%d) kernelctl", m.st.pending)
 	}
-	return fmt.Sprintf("(%d) kernelctl", m.st.pending)
+	if title == m.titled {
+		return nil
+	}
+	m.titled = title
+	return tea.SetWindowTitle(title)
 }
 
 func (m *Model) gotExecutions(msg executionsMsg) tea.Cmd {
@@ -410,7 +436,8 @@ const maxLog = 200
 // fail shows an error for a while and keeps it for the log.
 func (m *Model) fail(err error) {
 	first, _, _ := strings.Cut(err.Error(), "\n")
-	m.toast = toast{line: text.Clean(first), bad: true, until: m.now().Add(5 * time.Second)}
+	m.toast = toast{line: text.Clean(first) + "  (" + m.keys.name(actErrors) + " all errors)", bad: true, until: m.now().Add(5 * time.Second)}
+	m.file.note(m.now(), err.Error())
 	m.log = append(m.log, m.now().Format("15:04:05 ")+err.Error())
 	if len(m.log) > maxLog {
 		m.log = m.log[1:]

@@ -84,17 +84,18 @@ func (m *Model) visit(s screenID) tea.Cmd {
 	return cmd
 }
 
-// up goes to the list that the screen was opened from.
-func (m *Model) up() tea.Cmd {
-	to := scrExecutions
+// list is the list that the screen was opened from.
+func (m *Model) list() screenID {
 	for _, s := range slices.Backward(m.hist.spots[:m.hist.at]) {
 		if s.screen < scrDetail {
-			to = s.screen
-			break
+			return s.screen
 		}
 	}
-	return m.visit(to)
+	return scrExecutions
 }
+
+// up goes to the list that the screen was opened from.
+func (m *Model) up() tea.Cmd { return m.visit(m.list()) }
 
 func (m *Model) openDetail(id string) tea.Cmd {
 	if id == "" {

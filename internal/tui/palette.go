@@ -161,16 +161,7 @@ func runOpen(m *Model, arg string) tea.Cmd {
 		m.say("open needs an id, or at least four characters of one")
 		return nil
 	}
-	var found []string
-	for id := range m.st.executions {
-		if id == arg {
-			found = []string{id}
-			break
-		}
-		if strings.HasPrefix(id, arg) || strings.HasSuffix(id, arg) {
-			found = append(found, id)
-		}
-	}
+	found := m.st.like(arg)
 	switch {
 	case len(found) == 1:
 		return m.openDetail(found[0])
@@ -195,7 +186,7 @@ func runBy(m *Model, arg string) tea.Cmd {
 }
 
 func runTheme(m *Model, arg string) tea.Cmd {
-	th, err := newTheme(arg, m.color)
+	th, err := newTheme(arg, m.opt.Borders, m.color)
 	if err != nil {
 		m.say("%s", text.Clean(err.Error()))
 		return nil

@@ -25,8 +25,11 @@ type Client interface {
 	CancelExecution(ctx context.Context, id string) error
 	ListSteps(ctx context.Context, id, status string) ([]wire.Step, error)
 
+	ListEvents(ctx context.Context, id string, afterSeq int64, limit int) ([]wire.Event, error)
+
 	ListAgents(ctx context.Context) ([]wire.Agent, error)
 	GetPolicy(ctx context.Context, agentID string) (wire.Policy, error)
+	LoadPolicy(ctx context.Context, agentID, bundle string) error
 	TestPolicy(ctx context.Context, agentID string, req wire.PolicyTest) (wire.PolicyTestReport, error)
 
 	Feed(ctx context.Context, o client.FeedOptions, fn func(wire.Event) error) error
@@ -36,7 +39,7 @@ type Client interface {
 
 // Terminal takes what goes past the frames: the clipboard and the bell.
 type Terminal interface {
-	Copy(s string) (how string, err error)
+	Copy(ctx context.Context, s string) (how string, err error)
 	Bell(kind string)
 }
 
@@ -57,9 +60,13 @@ type Options struct {
 	Rationale string // which decisions need one: deny (default), always, never
 	Theme     string // auto, ansi, dark, light or mono
 	Notify    string // bell (default), osc9 or off
+	Borders   string // ascii (default) or unicode
 	Mouse     bool
 	Keys      map[string]string // name of an action: its keys, separated by spaces
 	Contexts  []string          // names that Dial takes
+	Editor    string            // command line; empty: vi
+	Pager     string            // command line; empty: less
+	StateDir  string            // of what is remembered, and of the log; empty: neither
 	// Dial makes the place of a context; nil: contexts cannot be switched.
 	Dial     func(ctx context.Context, name string) (Place, error)
 	Terminal Terminal         // nil: nothing is copied, nothing rings

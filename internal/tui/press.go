@@ -58,6 +58,12 @@ func (m *Model) act(a action) tea.Cmd {
 		m.prompt = m.newFilter()
 	case actHelp:
 		m.modal = &help{}
+	case actErrors:
+		m.modal = m.errorLog()
+	case actPager:
+		if m.can(a) {
+			return m.page()
+		}
 	case actCopy:
 		m.chord = m.can(actCopy)
 	case actCancelRun:
@@ -107,25 +113,36 @@ func (m *Model) can(a action) bool {
 	case actOpen:
 		return m.canOpen()
 	case actCopy:
-		return m.screen != scrMetrics && m.execution()+m.ag.cur != ""
+		return m.screen != scrMetrics && (m.execution()+m.ag.cur != "" || m.screen == scrExecutions)
 	case actFilter:
 		return m.screen != scrMetrics
 	case actBack:
-		return m.screen == scrDetail || m.screen == scrDiverge || m.filtered() != ""
+		return m.screen == scrDetail || m.screen == scrDiverge || m.filtered() != "" || m.reading()
 	case actEvents, actSteps, actStream, actInput:
 		return m.de.focus != map[action]pane{actEvents: paneEvents, actSteps: paneSteps, actStream: paneStream, actInput: paneIO}[a]
 	case actNext, actPrev:
-		if m.screen == scrDetail {
-			v := m.de.text()
+		if m.screen == scrDetail || m.screen == scrApprovals {
+			v := m.text()
 			return v != nil && v.find != ""
 		}
+	case actJump:
+		return m.de.jumps()
 	case actTestPolicy:
 		return m.ag.cur != "" && m.conn.online()
+	case actEdit:
+		return m.ag.cur != "" && m.conn.online() && !m.readOnly()
+	case actPager:
+		return m.text() != nil && m.text().lines != nil
+	case actPane, actPaneBack, actLeft, actRight:
+		return m.screen != scrApprovals || m.ap.preview && m.ap.cur != ""
 	}
 	return true
 }
 
 func (m *Model) canOpen() bool {
+	if m.reading() && m.screen != scrAgents {
+		return m.text().folds()
+	}
 	switch m.screen {
 	case scrApprovals:
 		return m.ap.cur != ""
@@ -134,7 +151,7 @@ func (m *Model) canOpen() bool {
 	case scrAgents:
 		return m.ag.cur != ""
 	case scrDetail:
-		return true
+		return m.de.focus == paneSteps && m.de.sts.cur != "" || m.de.focus == paneEvents && m.de.evs.cur != ""
 	case scrMetrics, scrDiverge:
 	}
 	return false
@@ -188,6 +205,12 @@ func (m *Model) leave(quit bool) tea.Cmd {
 	switch {
 	case m.screen == scrDetail && m.de.stepOut():
 		return nil
+	case m.screen == scrApprovals && m.ap.onText:
+		m.ap.onText = false
+		return nil
+	case m.screen == scrAgents && m.ag.onText:
+		m.ag.onText = false
+		return nil
 	case m.screen == scrDetail || m.screen == scrDiverge:
 		return m.up()
 	case m.filtered() != "":
@@ -216,34 +239,6 @@ func (m *Model) refresh() tea.Cmd {
 	}
 	m.conn.noFeed = false
 	return tea.Batch(append(cmds, m.connect())...)
-}
-
-// click selects a row; the wheel moves. Nothing is ever decided with the mouse.
-func (m *Model) click(e tea.MouseMsg) {
-	if !m.mouse || m.modal != nil || m.small() {
-		return
-	}
-	switch {
-	case e.Button == tea.MouseButtonWheelUp:
-		m.screenAct(actUp)
-	case e.Button == tea.MouseButtonWheelDown:
-		m.screenAct(actDown)
-	case e.Button == tea.MouseButtonLeft && e.Action == tea.MouseActionPress:
-		line := e.Y - 3 // header, rule, names of columns
-		switch m.screen {
-		case scrApprovals:
-			clickRow(&m.ap.list, line)
-		case scrExecutions:
-			clickRow(&m.ex.list, line)
-		case scrAgents, scrMetrics, scrDetail, scrDiverge:
-		}
-	}
-}
-
-func clickRow(l *list, line int) {
-	if line >= 0 && line < l.h && l.top+line < len(l.ids) {
-		l.to(l.top + line)
-	}
 }
 
 // notify rings when something new waits and nobody looks.

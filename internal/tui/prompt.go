@@ -59,7 +59,42 @@ func (p *prompt) hint(m *Model) string {
 
 // searches reports whether / looks for a place in a text, and not for rows.
 func (m *Model) searches() bool {
-	return m.screen == scrAgents || m.screen == scrDiverge || m.screen == scrDetail && m.de.reads()
+	return m.screen == scrAgents || m.screen == scrDiverge || m.reading()
+}
+
+// reading reports whether keys go to a text beside or below a list.
+func (m *Model) reading() bool {
+	switch m.screen {
+	case scrApprovals:
+		return m.ap.onText
+	case scrAgents:
+		return m.ag.onText
+	case scrDetail:
+		return m.de.text() != nil
+	case scrExecutions, scrMetrics, scrDiverge:
+	}
+	return false
+}
+
+// text is what is read, or would be, on the screen; nil when there is none.
+func (m *Model) text() *docView {
+	switch m.screen {
+	case scrApprovals:
+		if m.ap.cur != "" {
+			return &m.ap.args
+		}
+	case scrAgents:
+		return &m.ag.policy
+	case scrDetail:
+		if v := m.de.text(); v != nil {
+			return v
+		}
+		return &m.de.card
+	case scrDiverge:
+		return &m.dv.view
+	case scrExecutions, scrMetrics:
+	}
+	return nil
 }
 
 // newFilter is the prompt of /.
@@ -115,16 +150,7 @@ func (m *Model) setFilter(s string) {
 
 // search looks for a text in the pane that is read.
 func (m *Model) search(s string) {
-	var v *docView
-	switch m.screen {
-	case scrAgents:
-		v = &m.ag.policy
-	case scrDetail:
-		v = m.de.text()
-	case scrDiverge:
-		v = &m.dv.view
-	case scrApprovals, scrExecutions, scrMetrics:
-	}
+	v := m.text()
 	if v == nil {
 		return
 	}

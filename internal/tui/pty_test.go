@@ -44,7 +44,7 @@ type bomb struct {
 	armed bool
 }
 
-func (b *bomb) Copy(string) (string, error) {
+func (b *bomb) Copy(context.Context, string) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.armed = true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 )
@@ -14,7 +15,7 @@ import (
 func Run(ctx context.Context, p Place, o Options, in, out *os.File, color bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	term := &screen{File: out, tmux: os.Getenv("TMUX") != ""}
+	term := newScreen(out)
 	if o.Terminal == nil {
 		o.Terminal = term
 	}
@@ -22,6 +23,7 @@ func Run(ctx context.Context, p Place, o Options, in, out *os.File, color bool) 
 	if err != nil {
 		return err
 	}
+	defer m.settleState()()
 	defer m.life.wg.Wait()
 	defer cancel()
 	opts := []tea.ProgramOption{
@@ -38,7 +40,32 @@ func Run(ctx context.Context, p Place, o Options, in, out *os.File, color bool) 
 	case errors.Is(err, tea.ErrInterrupted):
 		return nil
 	case err != nil:
+		m.file.note(time.Now(), err.Error())
 		return fmt.Errorf("run the dashboard: %w", err)
 	}
 	return nil
+}
+
+// settleState takes up what was remembered and opens the log; what it gives is
+// to be called at the end. Neither is worth not to start: what fails is said.
+func (m *Model) settleState() (end func()) {
+	dir := m.opt.StateDir
+	if dir == "" {
+		return func() {}
+	}
+	var err error
+	if m.file, err = openJournal(dir); err != nil {
+		m.fail(err)
+	}
+	s, err := loadMemory(dir)
+	if err != nil {
+		m.fail(err)
+	}
+	m.remember(s)
+	return func() {
+		if err := m.memory().save(dir); err != nil {
+			m.file.note(time.Now(), err.Error())
+		}
+		m.file.close()
+	}
 }

@@ -141,6 +141,14 @@ func (l *life) safely(s *source, fn func()) {
 	})
 }
 
+// after gives a message back when a while has passed.
+func (l *life) after(d time.Duration, m tea.Msg) tea.Cmd {
+	if l.still {
+		return func() tea.Msg { return m }
+	}
+	return tea.Tick(d, func(time.Time) tea.Msg { return m })
+}
+
 // ask makes a command that talks to the service. A panic in it is a message.
 func (l *life) ask(limit time.Duration, fn func(ctx context.Context) tea.Msg) tea.Cmd {
 	return func() (m tea.Msg) {

@@ -2,7 +2,9 @@ package tui
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -278,4 +280,33 @@ func (s *store) doing(e *execution) string {
 		}
 	}
 	return e.step
+}
+
+// alike are the decided approvals of the same agent and rule, the latest first.
+func (s *store) alike(a *approval) []*approval {
+	var past []*approval
+	for _, b := range s.approvals {
+		if !b.pending() && b.RuleID == a.RuleID && b.AgentID == a.AgentID && b.DecidedAt != nil {
+			past = append(past, b)
+		}
+	}
+	slices.SortFunc(past, func(x, y *approval) int {
+		return cmp.Or(y.DecidedAt.Compare(x.DecidedAt.Time), strings.Compare(x.ID, y.ID))
+	})
+	return past
+}
+
+// like are the executions with this id, or else those whose id begins or ends
+// so, with four characters at least.
+func (s *store) like(part string) []string {
+	if s.executions[part] != nil {
+		return []string{part}
+	}
+	var found []string
+	for id := range s.executions {
+		if len(part) >= 4 && (strings.HasPrefix(id, part) || strings.HasSuffix(id, part)) {
+			found = append(found, id)
+		}
+	}
+	return found
 }

@@ -32,6 +32,21 @@ const (
 type theme struct {
 	name string
 	sgr  [tokSel + 1]string
+	box  box
+}
+
+// box holds what lines are drawn with.
+type box struct{ dash, thick, bar, topLeft, topRight, bottomLeft, bottomRight string }
+
+// newBox is ascii, which is as wide as it looks on every terminal, or unicode.
+func newBox(name string) (box, error) {
+	switch name {
+	case "", "ascii":
+		return box{"-", "=", "|", "+", "+", "+", "+"}, nil
+	case "unicode":
+		return box{"─", "═", "│", "┌", "┐", "└", "┘"}, nil
+	}
+	return box{}, fmt.Errorf("borders %q: want ascii or unicode", name)
 }
 
 // themes lists the names of themes.
@@ -39,14 +54,18 @@ func themes() []string { return []string{"auto", "ansi", "dark", "light", "mono"
 
 // newTheme makes a theme. Auto is the user's palette, or mono when colour is
 // not wanted.
-func newTheme(name string, color bool) (theme, error) {
+func newTheme(name, borders string, color bool) (theme, error) {
 	if name == "" {
 		name = "auto"
 	}
 	if !slices.Contains(themes(), name) {
 		return theme{}, fmt.Errorf("theme %q: want one of %s", name, strings.Join(themes(), ", "))
 	}
-	t := theme{name: name}
+	box, err := newBox(borders)
+	if err != nil {
+		return theme{}, err
+	}
+	t := theme{name: name, box: box}
 	t.sgr[tokSel], t.sgr[tokBold] = "7", "1"
 	switch {
 	case name == "mono" || !color:

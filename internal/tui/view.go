@@ -150,7 +150,7 @@ func (m *Model) second2() string {
 	if b := m.banner(); b != "" {
 		return m.th.paint(tokBad, text.Fit(" "+b, m.w))
 	}
-	return m.th.paint(tokDim, strings.Repeat("-", m.w))
+	return m.th.paint(tokDim, strings.Repeat(m.th.box.dash, m.w))
 }
 
 // status is the line above the footer: the prompt, or news at the left and the
