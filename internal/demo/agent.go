@@ -20,7 +20,7 @@ const ID = "demo"
 // Model is the name of the model that the demo agent asks.
 const Model = "demo-small"
 
-//go:embed policy.yaml
+//go:embed policies/demo.yaml
 var policyText string
 
 // Input is what the demo agent works on.

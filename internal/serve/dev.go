@@ -26,37 +26,65 @@ const tourLease = 10 * time.Second
 func newDev(h *cli.Host) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
-		Short: "Run a development server with a demo agent in it",
+		Short: "Run a development server with demo agents in it",
 		Long: `dev is serve --dev with a built-in agent, so that there is something to see: it
 searches, asks a (fake) model and wants to send a mail, for which its policy asks
 a person. Nothing needs to be installed or written first.
 
+With --busy it is four agents instead (research, ops, billing, support), with work
+that does not end: approvals, denials, limits, failures, signals. With --ui the
+dashboard shows them in this terminal; the log of the server goes to a file, and
+quitting the dashboard stops everything.
+
 With --tour it runs the main job by itself and ends: an agent works, is killed
 half way, is started again, repeats nothing, waits for a person, and finishes.`,
 		Example: `  kernelctl dev
+  kernelctl dev --ui
   kernelctl dev --tour
-  kernelctl dev --listen 127.0.0.1:9090 --db ./demo.db`,
+  kernelctl dev --busy --listen 127.0.0.1:9090 --db ./demo.db`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd, h) },
 	}
-	config.Flags(cmd.Flags())
-	cmd.Flags().Bool("tour", false, "run the main job once, show it, and end")
-	_ = cmd.Flags().MarkHidden("dev")          // it is what this command is
-	_ = cmd.Flags().MarkHidden("bearer-token") // there is no authentication
-	_ = cmd.Flags().MarkHidden("bearer-token-file")
+	fs := cmd.Flags()
+	config.Flags(fs)
+	fs.Bool("ui", false, "show the dashboard, with four agents at work")
+	fs.Bool("busy", false, "four agents at work instead of the one")
+	fs.Bool("tour", false, "run the main job once, show it, and end")
+	fs.Uint64("seed", 1, "which work the four agents get, and in which order")
+	fs.String("by", "", "who decides approvals in the dashboard (alice)")
+	fs.String("screen", "", "first screen of the dashboard: approvals, executions, agents or metrics")
+	fs.String("theme", "", "of the dashboard: auto, ansi, dark, light or mono")
+	cmd.MarkFlagsMutuallyExclusive("tour", "ui")
+	cmd.MarkFlagsMutuallyExclusive("tour", "busy")
+	_ = fs.MarkHidden("dev")          // it is what this command is
+	_ = fs.MarkHidden("bearer-token") // there is no authentication
+	_ = fs.MarkHidden("bearer-token-file")
 	return cmd
 }
 
 func dev(cmd *cobra.Command, h *cli.Host) error {
-	tour, err := cmd.Flags().GetBool("tour")
+	fs := cmd.Flags()
+	tour, err := fs.GetBool("tour")
 	if err != nil {
 		return err
 	}
-	if err := cmd.Flags().Set("dev", "true"); err != nil {
+	ui, err := fs.GetBool("ui")
+	if err != nil {
 		return err
 	}
-	if tour && !cmd.Flags().Changed("listen") {
-		if err := cmd.Flags().Set("listen", "127.0.0.1:0"); err != nil { // no clash with a server that runs
+	busy, err := fs.GetBool("busy")
+	if err != nil {
+		return err
+	}
+	seed, err := fs.GetUint64("seed")
+	if err != nil {
+		return err
+	}
+	if err := fs.Set("dev", "true"); err != nil {
+		return err
+	}
+	if tour && !fs.Changed("listen") {
+		if err := fs.Set("listen", "127.0.0.1:0"); err != nil { // no clash with a server that runs
 			return err
 		}
 	}
@@ -65,8 +93,11 @@ func dev(cmd *cobra.Command, h *cli.Host) error {
 		return err
 	}
 	log := s.logger(h)
-	if tour {
-		if !cmd.Flags().Changed("log-level") {
+	switch {
+	case ui:
+		return devUI(cmd, h, s, seed)
+	case tour:
+		if !fs.Changed("log-level") {
 			log = slog.New(slog.DiscardHandler)
 		}
 		return run(cmd.Context(), h, s, log, func(ctx context.Context, d *daemon.Daemon) error {
@@ -75,10 +106,26 @@ func dev(cmd *cobra.Command, h *cli.Host) error {
 			}
 			return errDone
 		})
+	case busy:
+		return run(cmd.Context(), h, s, log, func(ctx context.Context, d *daemon.Daemon) error {
+			return demo.Company(ctx, demo.CompanyOptions{Server: d.URL(), Seed: seed, Logger: log}, func() { introduce(h, d) })
+		})
 	}
 	return run(cmd.Context(), h, s, log, func(ctx context.Context, d *daemon.Daemon) error {
 		return demo.Serve(ctx, demo.Options{Server: d.URL(), Logger: log}, func() { invite(ctx, h, d, log) })
 	})
+}
+
+// introduce says who is at work and how to look at it.
+func introduce(h *cli.Host, d *daemon.Daemon) {
+	c := command(d)
+	_, _ = fmt.Fprintf(h.Streams().Err, `kernelctl %s  dev mode: no authentication, data is %s
+  api      %s/v0
+  working  the agents research, ops, billing and support
+  next     %s ui --by alice
+           %s approvals list
+
+`, h.Version().Version, keeping(d), d.URL(), c, c)
 }
 
 // guide runs the tour with agents in processes of their own, which can be killed.

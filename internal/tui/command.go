@@ -4,15 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentkernel/kernelctl/internal/cli"
 	"github.com/agentkernel/kernelctl/internal/cli/exit"
-	"github.com/agentkernel/kernelctl/internal/cli/iostreams"
 	"github.com/agentkernel/kernelctl/internal/cli/settings"
 	"github.com/agentkernel/kernelctl/internal/client"
 	_ "github.com/agentkernel/kernelctl/internal/tui/guard" // every command must stay quiet
@@ -55,40 +51,17 @@ func runUI(cmd *cobra.Command, h *cli.Host) error {
 	if err != nil {
 		return err
 	}
-	io, set := h.Streams(), s.Settings()
-	in, out, err := terminal(io, set)
+	set := s.Settings()
+	stage, err := NewStage(h, set, cmd, "kernelctl approvals watch")
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP) // a terminal that went away
-	defer stop()
-	p, err := place(ctx, h, set)
+	p, err := place(cmd.Context(), h, set)
 	if err != nil {
 		return err
 	}
-	o := options(cmd, h, set)
-	io.Quiet = true // notes would be written over the frames
-	err = Run(ctx, p, o, in, out, io.ColorOut())
-	if err != nil && ctx.Err() == nil {
-		return exit.Usagef("the dashboard cannot start").Because("%v", err).Try("kernelctl ui --help")
-	}
-	return err
-}
-
-// terminal makes sure that there is one to draw on.
-func terminal(io *iostreams.Streams, set *settings.Settings) (in, out *os.File, err error) {
-	in, okIn := io.In.(*os.File)
-	out, okOut := io.Out.(*os.File)
-	instead := "kernelctl approvals watch"
-	switch {
-	case !io.InTTY || !io.OutTTY || !okIn || !okOut:
-		return nil, nil, exit.Usagef("the dashboard needs a terminal").Because("input or output is none").Try("%s", instead)
-	case io.Dumb():
-		return nil, nil, exit.Usagef("the dashboard cannot draw here").Because("TERM is dumb").Try("%s", instead)
-	case set.Accessible || io.Accessible:
-		return nil, nil, exit.Usagef("the dashboard redraws the screen all the time").Because("--accessible or ACCESSIBLE asks for none of that").Try("%s", instead)
-	}
-	return in, out, nil
+	stage.contexts(cmd, h, set)
+	return stage.Show(cmd.Context(), p)
 }
 
 // place is the service that the settings name. It has a client of its own: that
@@ -109,30 +82,12 @@ func place(ctx context.Context, h *cli.Host, set *settings.Settings) (Place, err
 	return p, nil
 }
 
-// options are the flags, and the section ui of the configuration.
-func options(cmd *cobra.Command, h *cli.Host, set *settings.Settings) Options {
-	text := func(name string) string {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
-			return f.Value.String()
-		}
-		if v, ok := set.UI[name]; ok {
-			return fmt.Sprint(v)
-		}
-		return ""
-	}
-	o := Options{
-		Screen: text("screen"), Theme: text("theme"), Notify: text("notify"), Mouse: text("mouse") == "true",
-		ReadOnly: text("read-only") == "true", Rationale: set.RequireRationale, Keys: map[string]string{},
-	}
-	if keys, ok := set.UI["keys"].(map[string]any); ok {
-		for k, v := range keys {
-			o.Keys[k] = strings.TrimSpace(fmt.Sprint(v))
-		}
-	}
+// contexts lets the dashboard go to other services.
+func (s *Stage) contexts(cmd *cobra.Command, h *cli.Host, set *settings.Settings) {
 	for _, c := range set.Contexts {
-		o.Contexts = append(o.Contexts, c.Name)
+		s.options.Contexts = append(s.options.Contexts, c.Name)
 	}
-	o.Dial = func(ctx context.Context, name string) (Place, error) {
+	s.options.Dial = func(ctx context.Context, name string) (Place, error) {
 		fs := cmd.Flags()
 		if err := fs.Set("context", name); err != nil {
 			return Place{}, err
@@ -146,5 +101,4 @@ func options(cmd *cobra.Command, h *cli.Host, set *settings.Settings) Options {
 		}
 		return place(ctx, h, next)
 	}
-	return o
 }

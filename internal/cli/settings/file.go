@@ -182,32 +182,34 @@ func tooOpen(path string) (mode fs.FileMode, open bool) {
 // DefaultPath is where the configuration file is when nobody says otherwise.
 // On macOS it is under ~/.config, too.
 func DefaultPath(env func(string) (string, bool)) (string, error) {
-	if dir, _ := env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "kernelctl", "config.yaml"), nil
-	}
-	if runtime.GOOS == "windows" {
-		dir, err := os.UserConfigDir()
-		return filepath.Join(dir, "kernelctl", "config.yaml"), err
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("find the home directory: %w", err)
-	}
-	return filepath.Join(home, ".config", "kernelctl", "config.yaml"), nil
+	dir, err := ownDir(env, "XDG_CONFIG_HOME", ".config", os.UserConfigDir)
+	return filepath.Join(dir, "config.yaml"), err
 }
 
 // CacheDir is where what can be asked for again is kept.
 func CacheDir(env func(string) (string, bool)) (string, error) {
-	if dir, _ := env("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
+	return ownDir(env, "XDG_CACHE_HOME", ".cache", os.UserCacheDir)
+}
+
+// StateDir is where the program keeps what it may lose, but not at every start:
+// the log of a server whose terminal shows something else.
+func StateDir(env func(string) (string, bool)) (string, error) {
+	return ownDir(env, "XDG_STATE_HOME", filepath.Join(".local", "state"), os.UserCacheDir)
+}
+
+// ownDir is a folder of this program: below what the variable says, else below
+// the home folder, and on Windows where such things are.
+func ownDir(env func(string) (string, bool), name, home string, windows func() (string, error)) (string, error) {
+	if dir, _ := env(name); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "kernelctl"), nil
 	}
 	if runtime.GOOS == "windows" {
-		dir, err := os.UserCacheDir()
+		dir, err := windows()
 		return filepath.Join(dir, "kernelctl"), err
 	}
-	home, err := os.UserHomeDir()
+	dir, err := os.UserHomeDir()
 	if err != nil {
 		return "", fmt.Errorf("find the home directory: %w", err)
 	}
-	return filepath.Join(home, ".cache", "kernelctl"), nil
+	return filepath.Join(dir, home, "kernelctl"), nil
 }
