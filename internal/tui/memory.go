@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -29,22 +28,6 @@ type listing struct {
 	Reverse bool   `json:"reverse"`
 	Filter  string `json:"filter"`
 	Preview *bool  `json:"preview,omitempty"`
-}
-
-// stateDir is where the dashboard keeps what it remembers; empty when there is
-// no such place.
-func stateDir(env func(string) string) string {
-	if dir := env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "kernelctl")
-	}
-	if dir := env("LocalAppData"); runtime.GOOS == "windows" && dir != "" {
-		return filepath.Join(dir, "kernelctl")
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(home, ".local", "state", "kernelctl")
 }
 
 func memoryFile(dir string) string { return filepath.Join(dir, "tui.json") }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -41,7 +42,7 @@ func NewStage(h *cli.Host, set *settings.Settings, cmd *cobra.Command, instead s
 	case set.Accessible || s.io.Accessible:
 		return nil, exit.Usagef("the dashboard redraws the screen all the time").Because("--accessible or ACCESSIBLE asks for none of that").Try("%s", instead)
 	}
-	s.options = options(cmd, set)
+	s.options = options(cmd, set, s.io)
 	return s, nil
 }
 
@@ -61,7 +62,7 @@ func (s *Stage) Show(ctx context.Context, p Place) error {
 }
 
 // options are the flags, and the section ui of the configuration.
-func options(cmd *cobra.Command, set *settings.Settings) Options {
+func options(cmd *cobra.Command, set *settings.Settings, io *iostreams.Streams) Options {
 	text := func(name string) string {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
 			return f.Value.String()
@@ -71,9 +72,14 @@ func options(cmd *cobra.Command, set *settings.Settings) Options {
 		}
 		return ""
 	}
+	dir, err := settings.StateDir(os.LookupEnv)
+	if err != nil {
+		dir = "" // then nothing is remembered
+	}
 	o := Options{
-		Screen: text("screen"), Theme: text("theme"), Notify: text("notify"), Mouse: text("mouse") == "true",
+		Screen: text("screen"), Theme: text("theme"), Borders: text("borders"), Notify: text("notify"), Mouse: text("mouse") == "true",
 		ReadOnly: text("read-only") == "true", Rationale: set.RequireRationale, Keys: map[string]string{},
+		Editor: cmp.Or(io.Env("VISUAL"), io.Env("EDITOR")), Pager: cmp.Or(set.Pager, io.Env("PAGER")), StateDir: dir,
 	}
 	if keys, ok := set.UI["keys"].(map[string]any); ok {
 		for k, v := range keys {
