@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"regexp"
 	"sync"
@@ -109,21 +108,16 @@ func (c *company) hasten(policy string) string {
 // soon is a duration at the company's speed.
 func (c *company) soon(d time.Duration) time.Duration { return time.Duration(float64(d) / c.Speed) }
 
-// work gives one order after the other. Order n depends on the seed and n alone;
-// one whose kind has enough that waits is left out.
+// work gives one order after the other, and leaves out those of a kind of which
+// enough waits.
 func (c *company) work(ctx context.Context) {
 	for n := uint64(0); ; n++ {
-		r := rand.New(rand.NewPCG(c.Seed, n)) //nolint:gosec // a play, which must be the same each time
-		k := pick(r, n)
-		switch err := c.give(ctx, k, k.order(r)); {
+		k, o, gap := draw(c.Seed, n)
+		switch err := c.give(ctx, k, o); {
 		case errors.Is(err, errEnough):
 			continue
 		case err != nil && ctx.Err() == nil:
 			c.Logger.Warn("give the demo's agents an order", slog.String("kind", k.name), slog.Any("err", err))
-		}
-		gap := 3*time.Second + time.Duration(r.Int64N(int64(3*time.Second)))
-		if n < uint64(len(opening)) {
-			gap = 300 * time.Millisecond // so that there is something to see at once
 		}
 		if !pause(ctx, c.soon(gap)) {
 			return

@@ -55,6 +55,18 @@ var opening = []string{
 	"schema", "follow-up", "reindex", "take-out", "report", "charge", "study", "ticket",
 }
 
+// draw is order n of a seed, and the time from it to the next. It depends on the
+// two numbers alone.
+func draw(seed, n uint64) (kind, order, time.Duration) {
+	r := rand.New(rand.NewPCG(seed, n)) //nolint:gosec // a play, which must be the same each time
+	k := pick(r, n)
+	o := k.order(r)
+	if n < uint64(len(opening)) {
+		return k, o, 300 * time.Millisecond // so that there is something to see at once
+	}
+	return k, o, 3*time.Second + time.Duration(r.Int64N(int64(3*time.Second)))
+}
+
 // pick chooses the kind of order n.
 func pick(r *rand.Rand, n uint64) kind {
 	if n < uint64(len(opening)) {
