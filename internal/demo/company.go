@@ -48,6 +48,10 @@ var billingPolicy string
 //go:embed policies/support.yaml
 var supportPolicy string
 
+// companyGrace is short: some run is always under way, and whoever quits the
+// dashboard waits for it.
+const companyGrace = 100 * time.Millisecond
+
 // Company registers the agents research, ops, billing and support, and gives
 // them work until ctx ends: some three steps a second, of which some are denied,
 // limited, failed, cancelled, or wait for a person or a signal. What waits is
@@ -64,7 +68,7 @@ func Company(ctx context.Context, o CompanyOptions, ready func()) error {
 		return fmt.Errorf("demo company: %w", err)
 	}
 	c := &company{CompanyOptions: o, api: api}
-	h := host{api: api, log: o.Logger}
+	h := host{api: api, grace: companyGrace, log: o.Logger}
 	return h.run(ctx, provider(c.reply), c.staff, func(ctx context.Context) error {
 		if ready != nil {
 			ready()

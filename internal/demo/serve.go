@@ -49,7 +49,7 @@ func Serve(ctx context.Context, o Options, ready func()) error {
 		return fmt.Errorf("demo agent: %w", err)
 	}
 	a := &assistant{pace: o.Pace, effects: &effects{w: o.Effects}}
-	h := host{api: api, listen: o.Listen, lease: o.Lease, log: o.Logger}
+	h := host{api: api, listen: o.Listen, lease: o.Lease, grace: shutdownTime, log: o.Logger}
 	staff := func(models http.RoundTripper) []member {
 		a.models = models
 		return []member{{ID, policyText, a.run}}
@@ -74,6 +74,7 @@ type host struct {
 	api    *client.Client
 	listen string // address of the webhooks; "": any on loopback
 	lease  time.Duration
+	grace  time.Duration // for runs under way at the end; what is cut off comes again
 	log    *slog.Logger
 }
 
@@ -110,10 +111,10 @@ func (h *host) run(ctx context.Context, models http.Handler, staff func(http.Rou
 	if ctx.Err() == nil {
 		err = errors.Join(err, context.Cause(working))
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.grace)
 	defer cancel()
 	for _, a := range agents {
-		_ = a.Shutdown(stop) // what is cut off comes again
+		_ = a.Shutdown(stop) // nothing is lost by one that takes too long
 	}
 	for _, s := range servers {
 		err = errors.Join(err, s.Close())

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentkernel/kernelctl/internal/cli"
+	"github.com/agentkernel/kernelctl/internal/cli/exit"
 	"github.com/agentkernel/kernelctl/internal/client"
 	"github.com/agentkernel/kernelctl/internal/config"
 	"github.com/agentkernel/kernelctl/internal/daemon"
@@ -54,8 +55,6 @@ half way, is started again, repeats nothing, waits for a person, and finishes.`,
 	fs.String("by", "", "who decides approvals in the dashboard (alice)")
 	fs.String("screen", "", "first screen of the dashboard: approvals, executions, agents or metrics")
 	fs.String("theme", "", "of the dashboard: auto, ansi, dark, light or mono")
-	cmd.MarkFlagsMutuallyExclusive("tour", "ui")
-	cmd.MarkFlagsMutuallyExclusive("tour", "busy")
 	_ = fs.MarkHidden("dev")          // it is what this command is
 	_ = fs.MarkHidden("bearer-token") // there is no authentication
 	_ = fs.MarkHidden("bearer-token-file")
@@ -79,6 +78,9 @@ func dev(cmd *cobra.Command, h *cli.Host) error {
 	seed, err := fs.GetUint64("seed")
 	if err != nil {
 		return err
+	}
+	if tour && (ui || busy) {
+		return exit.Usagef("--tour is one run and goes with neither --ui nor --busy").Try("kernelctl dev --tour")
 	}
 	if err := fs.Set("dev", "true"); err != nil {
 		return err
