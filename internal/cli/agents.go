@@ -57,7 +57,7 @@ func agentPolicy(a wire.Agent) printer.Cell {
 	if err != nil {
 		return printer.Text("loaded") // of a newer grammar than this one
 	}
-	return printer.Text(counted(len(b.Rules()), "rule"))
+	return printer.Text(printer.Counted(len(b.Rules()), "rule"))
 }
 
 func newAgentsList(f *factory) *cobra.Command {
@@ -158,11 +158,3 @@ func noAgent(id string, err error) error {
 
 // agentID takes agent/id as well as id. Ids of agents are whole: they are names.
 func agentID(arg string) string { return strings.TrimPrefix(arg, "agent/") }
-
-// counted is a number with its noun.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

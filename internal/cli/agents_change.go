@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentkernel/kernelctl/internal/cli/exit"
+	"github.com/agentkernel/kernelctl/internal/cli/printer"
 	"github.com/agentkernel/kernelctl/internal/client"
 	"github.com/agentkernel/kernelctl/internal/wire"
 )
@@ -25,7 +26,7 @@ refuses them, and they are delivered again.`,
   kernelctl ag rotate-secret demo --secret-file new.secret --yes`,
 		Args: takes(1, 1, "the id of an agent"),
 	}
-	cmd.Flags().StringVar(&path, "secret-file", generate, "file with the secret, - for stdin, or gen for a new one")
+	cmd.Flags().StringVar(&path, "secret-file", generate, "`file` with the secret, - for stdin, or gen for a new one")
 	cmd.Flags().BoolP("yes", "y", false, yesHelp)
 	cmd.RunE = f.do(traits{writes: true}, func(ctx context.Context, s *session) error { return s.rotate(ctx, path) })
 	return cmd
@@ -96,7 +97,7 @@ func (s *session) deleteAgent(ctx context.Context) error {
 		return err
 	}
 	if live > 0 {
-		return liveConflict(a.ID, counted(live, "execution")+" of it not ended", nil)
+		return liveConflict(a.ID, printer.Counted(live, "execution")+" of it not ended", nil)
 	}
 	if err := s.confirm(ctx, fmt.Sprintf("Delete agent %s? It has no live execution.", a.ID)); err != nil {
 		return err

@@ -49,12 +49,12 @@ agents. ${NAME} in it is replaced from the environment.`,
 		Args: takes(0, 0, ""),
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&fl.id, "id", "", "id of the agent")
-	fs.StringVar(&fl.webhook, "webhook-url", "", "where the server calls the agent")
-	fs.StringVar(&fl.secretFile, "secret-file", "", "file with the secret, - for stdin, or gen for a new one")
+	fs.StringVar(&fl.id, "id", "", "`id` of the agent")
+	fs.StringVar(&fl.webhook, "webhook-url", "", "`URL` that the server calls")
+	fs.StringVar(&fl.secretFile, "secret-file", "", "`file` with the secret, - for stdin, or gen for a new one")
 	fs.DurationVar(&fl.lease, "lease-timeout", 0, "how long a dispatch may be quiet; the server's default when 0")
-	fs.StringVar(&fl.policy, "policy", "", "file with a policy bundle to load")
-	fs.StringVarP(&fl.manifest, "file", "f", "", "manifest with agents")
+	fs.StringVar(&fl.policy, "policy", "", "`file` with a policy bundle to load")
+	fs.StringVarP(&fl.manifest, "file", "f", "", "manifest `file` with agents")
 	cmd.RunE = f.do(traits{writes: true}, func(ctx context.Context, s *session) error {
 		agents, secret, err := s.toRegister(fl)
 		if err != nil {

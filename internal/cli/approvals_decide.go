@@ -67,7 +67,7 @@ func newDecide(f *factory, v verdict) *cobra.Command {
 	cmd := &cobra.Command{Use: v.verb + " [ID...]", Args: takes(0, many, "")}
 	fs := cmd.Flags()
 	fs.String("by", "", byHelp)
-	fs.StringVarP(&rationale, "rationale", "r", "", "why: TEXT, @FILE, or - for stdin")
+	fs.StringVarP(&rationale, "rationale", "r", "", "why: `TEXT`, @FILE, or - for stdin")
 	fs.BoolP("yes", "y", false, yesHelp)
 	cmd.RunE = f.do(traits{writes: true}, func(ctx context.Context, s *session) error {
 		return s.decide(ctx, v, rationale)

@@ -13,7 +13,7 @@ import (
 	"github.com/agentkernel/kernelctl/internal/wire"
 )
 
-const byHelp = "who decides, or KERNELCTL_BY, or user of the context"
+const byHelp = "`name` of who decides; else KERNELCTL_BY, or the user of the context"
 
 type approvalsListFlags struct {
 	execution, agent, status string
@@ -37,9 +37,9 @@ With --watch the list goes on as kernelctl approvals watch does.`,
 		Args: takes(0, 0, ""),
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&fl.execution, "execution", "x", "", "of this execution only")
-	fs.StringVarP(&fl.agent, "agent", "a", "", "of this agent only")
-	fs.StringVar(&fl.status, "status", string(wire.ApprovalPending), "pending, granted, denied, expired, cancelled or all")
+	fs.StringVarP(&fl.execution, "execution", "x", "", "of this `execution` only")
+	fs.StringVarP(&fl.agent, "agent", "a", "", "of this `agent` only")
+	fs.StringVar(&fl.status, "status", string(wire.ApprovalPending), "`status`: pending, granted, denied, expired, cancelled or all")
 	fs.BoolVar(&fl.mine, "mine", false, "only those that --by may decide")
 	fs.String("by", "", byHelp)
 	fs.IntVar(&fl.limit, "limit", defaultLimit, "how many; 0: as many as the service gives (1000)")
@@ -140,7 +140,7 @@ it decided and why, who may decide, and how much time is left.`,
 		return printer.One(p, approvalView(p, true), a, func() []printer.Field {
 			fields := approvalCard(p, a)
 			if a.Status == wire.ApprovalPending && p.Format.Kind != printer.TSV {
-				fields = append(fields, printer.Field{Name: "next", Value: printer.Text("kernelctl ap grant " + printer.ShortID(a.ID) + " --by NAME")})
+				fields = append(fields, printer.Field{Name: "next", Value: printer.Text(s.f.hint("kernelctl ap grant " + printer.ShortID(a.ID) + " --by NAME"))})
 			}
 			return fields
 		})

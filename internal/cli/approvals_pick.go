@@ -62,7 +62,7 @@ func (s *session) tooMany(v verdict, pending []wire.Approval) error {
 // quote makes a word safe for a shell.
 func quote(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@", r)
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@:/", r)
 	}) {
 		return s
 	}

@@ -41,11 +41,11 @@ KERNELCTL_AGENT_ID and KERNELCTL_TARGET are set for it. The next line waits for 
 		Args: takes(0, 0, ""),
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&fl.execution, "execution", "x", "", "of this execution only")
-	fs.StringVarP(&fl.agent, "agent", "a", "", "of this agent only")
+	fs.StringVarP(&fl.execution, "execution", "x", "", "of this `execution` only")
+	fs.StringVarP(&fl.agent, "agent", "a", "", "of this `agent` only")
 	fs.BoolVar(&fl.mine, "mine", false, "only those that --by may decide")
 	fs.String("by", "", byHelp)
-	fs.StringVar(&fl.hook, "exec", "", "command line to run for each approval that comes")
+	fs.StringVar(&fl.hook, "exec", "", "`command` line to run for each approval that comes")
 	fs.BoolVar(&fl.bell, "bell", false, "ring the terminal's bell for each approval that comes")
 	cmd.RunE = f.do(traits{long: true}, func(ctx context.Context, s *session) error {
 		fl.status = string(wire.ApprovalPending)

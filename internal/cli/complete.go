@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentkernel/kernelctl/internal/cli/printer"
 	"github.com/agentkernel/kernelctl/internal/cli/settings"
 	"github.com/agentkernel/kernelctl/internal/client"
 	"github.com/agentkernel/kernelctl/internal/wire"
@@ -52,8 +54,8 @@ func (f *factory) remote(most int, sources ...source) completeFunc {
 	}
 }
 
-// words gives the words of a source that begin with what was typed, or whose
-// end does: the end of an id is what lists show.
+// words gives the words of a source that begin with what was typed, and the
+// short form of ids that does: the end of an id is what lists show.
 func (f *factory) words(cmd *cobra.Command, args []string, src source, typed string) []string {
 	set, err := settings.Load(cmd.Flags(), f.env)
 	if err != nil {
@@ -67,9 +69,12 @@ func (f *factory) words(cmd *cobra.Command, args []string, src source, typed str
 	}
 	var found []string
 	for _, w := range all {
-		name, _, _ := strings.Cut(w, "\t")
-		if strings.HasPrefix(name, typed) {
+		name, about, _ := strings.Cut(w, "\t")
+		switch short := printer.ShortID(name); {
+		case strings.HasPrefix(name, typed):
 			found = append(found, w)
+		case partForm.MatchString(name) && strings.HasPrefix(short, typed):
+			found = append(found, describe(short, about))
 		}
 	}
 	return found
@@ -202,22 +207,83 @@ func approvalWords(status string) source {
 	}}
 }
 
-// stepWords are the steps of the execution that stands before.
+// stepWords are executions, and behind one its steps.
 func (f *factory) stepWords(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	return f.within(cmd, args, word, f.steps)
+}
+
+// signalWords are executions, and behind one the signal that it waits for.
+func (f *factory) signalWords(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	return f.within(cmd, args, word, func(id string) source {
+		return source{"signals", func(ctx context.Context, c *client.Client) (found []string, err error) {
+			x, err := c.GetExecution(ctx, id)
+			if err != nil || x.Status != wire.ExecutionBlocked {
+				return nil, err
+			}
+			facts, err := gather(ctx, c, x)
+			if e, ok := facts.last(wire.EventExecutionBlocked); ok {
+				if p := payload[wire.ExecutionPayload](e); p.Reason == blockedOnSignal {
+					found = append(found, describe(p.Ref, "it waits for this"))
+				}
+			}
+			return found, err
+		}}
+	})
+}
+
+// stepFlagWords are the steps of the execution that is the argument.
+func (f *factory) stepFlagWords(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return f.within(cmd, args[:1], word, f.steps)
+}
+
+// within completes an execution and then one thing that belongs to it.
+func (f *factory) within(cmd *cobra.Command, args []string, word string, of func(id string) source) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return f.words(cmd, nil, executionWords(), word), cobra.ShellCompDirectiveNoFileComp
 	}
-	if len(args) > 1 || !uuidForm.MatchString(idArg("execution", args[0])) {
+	part := idArg("execution", args[0])
+	var ids []string
+	if uuidForm.MatchString(part) {
+		ids = []string{part}
+	} else if len(part) >= minIDPart {
+		for _, w := range f.words(cmd, nil, executionWords(), "") {
+			if id, _, _ := strings.Cut(w, "\t"); matches(id, part) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if len(args) > 1 || len(ids) != 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	src := source{"steps", func(ctx context.Context, c *client.Client) (found []string, err error) {
-		steps, err := c.ListSteps(ctx, idArg("execution", args[0]), "")
+	return f.words(cmd, args, of(ids[0]), word), cobra.ShellCompDirectiveNoFileComp
+}
+
+func (f *factory) steps(execution string) source {
+	return source{"steps", func(ctx context.Context, c *client.Client) (found []string, err error) {
+		steps, err := c.ListSteps(ctx, execution, "")
 		for _, st := range steps {
 			found = append(found, describe(st.StepID, string(st.Kind), st.Target, string(st.Status)))
 		}
 		return found, err
 	}}
-	return f.words(cmd, args, src, word), cobra.ShellCompDirectiveNoFileComp
+}
+
+// nameWords are who one is by the configuration, in force and elsewhere.
+func (f *factory) nameWords(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	set, err := settings.Load(cmd.Flags(), f.env)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := []string{set.User}
+	for _, c := range set.Contexts {
+		names = append(names, c.User)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" }), cobra.ShellCompDirectiveNoFileComp
 }
 
 // contextWords are the contexts of the configuration file.
@@ -256,6 +322,11 @@ func (f *factory) completeAll(root *cobra.Command) {
 		"for":       noFiles(strs([]waitFor{forTerminal, forBlocked, forCompleted})...),
 		"expect":    noFiles(strs([]wire.PolicyAction{wire.ActionAllow, wire.ActionDeny, wire.ActionRequireApproval})...),
 		"field":     noFiles("args", "result", "error", "usage", "status"),
+		"step":      f.stepFlagWords,
+		"by":        f.nameWords,
+		"screen":    noFiles("approvals", "executions", "agents", "metrics"),
+		"theme":     noFiles("auto", "ansi", "dark", "light", "mono"),
+		"log-level": noFiles("debug", "info", "warn", "error"), "log-format": noFiles("text", "json"),
 	}
 	statuses := map[string][]string{
 		"executions list": strs(wire.ExecutionStatuses()),
@@ -274,7 +345,7 @@ func (f *factory) completeAll(root *cobra.Command) {
 		"agents get": f.remote(1, agentWords()), "agents delete": f.remote(1, agentWords()), "agents rotate-secret": f.remote(1, agentWords()),
 		"policies get": f.remote(1, agentWords()), "policies set": f.remote(1, agentWords()),
 		"policies delete": f.remote(1, agentWords()), "policies test": f.remote(1, agentWords()),
-		"signals send": f.remote(1, executionWords()), "why": f.remote(1, executionWords()), "export": f.remote(many, executionWords()),
+		"signals send": f.signalWords, "why": f.remote(1, executionWords()), "export": f.remote(many, executionWords()),
 		"config use": f.contextWords, "config set": f.settingWords,
 	}
 	walk(root, func(cmd *cobra.Command) {
@@ -297,8 +368,10 @@ func (f *factory) completeAll(root *cobra.Command) {
 	})
 }
 
-// takesFiles are the commands whose arguments are files.
-func takesFiles(path string) bool { return path == "policies lint" || path == "executions view" }
+// takesFiles are the commands whose arguments are files, or folders.
+func takesFiles(path string) bool {
+	return slices.Contains([]string{"policies lint", "executions view", "backup", "gen docs", "gen man", "gen schemas"}, path)
+}
 
 func (f *factory) settingWords(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {

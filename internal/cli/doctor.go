@@ -38,36 +38,21 @@ warn or FAIL, and says how to mend it. Exit 20 when one fails.`,
 	return cmd
 }
 
-// finding levels.
-const (
-	levelOK   = "ok"
-	levelWarn = "warn"
-	levelFail = "FAIL"
-)
-
-// diagnosis is the outcome of one check.
-type diagnosis struct {
-	Level string `json:"level"` // ok, warn or fail
-	Check string `json:"check"`
-	Text  string `json:"text"`
-	Fix   string `json:"fix"` // empty when all is well
-}
-
 type doctor struct {
 	s     *session
-	found []diagnosis
+	found []Diagnosis
 }
 
 func (d *doctor) ok(check, format string, args ...any) {
-	d.found = append(d.found, diagnosis{Level: levelOK, Check: check, Text: fmt.Sprintf(format, args...)})
+	d.found = append(d.found, Diagnosis{Level: LevelOK, Check: check, Text: fmt.Sprintf(format, args...)})
 }
 
 func (d *doctor) warn(check, fix, format string, args ...any) {
-	d.found = append(d.found, diagnosis{Level: levelWarn, Check: check, Text: fmt.Sprintf(format, args...), Fix: fix})
+	d.found = append(d.found, Diagnosis{Level: LevelWarn, Check: check, Text: fmt.Sprintf(format, args...), Fix: fix})
 }
 
 func (d *doctor) fail(check, fix, format string, args ...any) {
-	d.found = append(d.found, diagnosis{Level: levelFail, Check: check, Text: fmt.Sprintf(format, args...), Fix: fix})
+	d.found = append(d.found, Diagnosis{Level: LevelFail, Check: check, Text: fmt.Sprintf(format, args...), Fix: fix})
 }
 
 func (d *doctor) examine(ctx context.Context) {
@@ -253,73 +238,17 @@ func utf8Locale(env func(string) string) bool {
 }
 
 func (d *doctor) report() error {
-	p := d.s.printer()
-	if err := d.print(p); err != nil {
+	if err := printDiagnoses(d.s.printer(), d.found); err != nil {
 		return err
 	}
 	var failed []string
 	for _, f := range d.found {
-		if f.Level == levelFail {
+		if f.Level == LevelFail {
 			failed = append(failed, f.Check)
 		}
 	}
 	if len(failed) == 0 {
 		return nil
 	}
-	return &exit.Error{Code: exit.CheckFailed, What: counted(len(failed), "check") + " failed", Why: strings.Join(failed, ", ")}
-}
-
-func (d *doctor) print(p *printer.Printer) error {
-	if p.Format.Kind != printer.Table && p.Format.Kind != printer.Wide {
-		list := printer.NewList(p, diagnosisView())
-		for _, f := range d.found {
-			f.Level = strings.ToLower(f.Level)
-			if err := list.Add(f); err != nil {
-				return err
-			}
-		}
-		return list.Close("")
-	}
-	widest := 0
-	for _, f := range d.found {
-		widest = max(widest, len(f.Check))
-	}
-	for _, f := range d.found {
-		level := fmt.Sprintf("%-4s", f.Level)
-		if _, err := fmt.Fprintf(d.s.out, "%s  %-*s  %s\n", p.Paint(levelStyle(f.Level), level), widest, f.Check, printer.Clean(f.Text)); err != nil {
-			return err
-		}
-		if f.Fix != "" {
-			if _, err := fmt.Fprintf(d.s.out, "      %*s  fix: %s\n", widest, "", printer.Clean(f.Fix)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func levelStyle(level string) printer.Style {
-	switch level {
-	case levelOK:
-		return printer.Good
-	case levelWarn:
-		return printer.Warn
-	}
-	return printer.Bad
-}
-
-func diagnosisView() printer.View[diagnosis] {
-	text := func(get func(diagnosis) string) func(diagnosis) printer.Cell {
-		return func(d diagnosis) printer.Cell { return printer.Text(get(d)) }
-	}
-	return printer.View[diagnosis]{
-		Name: func(d diagnosis) string { return "check/" + d.Check },
-		ID:   func(d diagnosis) string { return d.Check },
-		Columns: []printer.Column[diagnosis]{
-			{Name: "LEVEL", Cell: text(func(d diagnosis) string { return d.Level })},
-			{Name: "CHECK", Cell: text(func(d diagnosis) string { return d.Check })},
-			{Name: "TEXT", Cell: text(func(d diagnosis) string { return d.Text })},
-			{Name: "FIX", Cell: text(func(d diagnosis) string { return d.Fix })},
-		},
-	}
+	return &exit.Error{Code: exit.CheckFailed, What: printer.Counted(len(failed), "check") + " failed", Why: strings.Join(failed, ", ")}
 }

@@ -65,7 +65,7 @@ how many. Lists of any length take constant memory.`,
 	fs := cmd.Flags()
 	fs.Int64Var(&after, "after-seq", 0, "only events after this number")
 	fs.IntVar(&limit, "limit", 0, "how many; 0: all")
-	fs.StringArrayVar(&types, "type", nil, "only these types, such as 'step.*'; repeatable")
+	fs.StringArrayVar(&types, "type", nil, "only events of this `type`, such as 'step.*'; repeatable")
 	cmd.RunE = f.do(traits{long: true, pages: true}, func(ctx context.Context, s *session) error {
 		want, err := typeFilter(types)
 		if err != nil {
@@ -196,8 +196,8 @@ following.`,
 	fs.Int64Var(&fl.since, "since-seq", 0, "begin after this number")
 	fs.BoolVar(&fl.fromNow, "from-now", false, "leave out what has happened")
 	fs.BoolVar(&fl.terminal, "exit-on-terminal", true, "stop when the execution has ended")
-	fs.StringArrayVar(&fl.types, "type", nil, "only these types, such as 'step.*'; repeatable")
-	fs.StringVarP(&fl.agent, "agent", "a", "", "without an id: of this agent only")
+	fs.StringArrayVar(&fl.types, "type", nil, "only events of this `type`, such as 'step.*'; repeatable")
+	fs.StringVarP(&fl.agent, "agent", "a", "", "without an id: of this `agent` only")
 	cmd.RunE = f.do(traits{long: true}, func(ctx context.Context, s *session) error {
 		want, err := typeFilter(fl.types)
 		if err != nil {

@@ -38,11 +38,11 @@ so does calling the command again.`,
 		Args: takes(0, 0, ""),
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&fl.agent, "agent", "a", "", "agent to run (required)")
-	fs.StringVarP(&fl.input, "input", "i", "", "input: JSON, @FILE, or - for stdin (default {})")
-	fs.StringArrayVarP(&fl.labels, "label", "l", nil, "label as KEY=VALUE; repeatable")
-	fs.StringVar(&fl.deadline, "deadline", "", "when to give up: a duration such as 10m, or an RFC 3339 timestamp")
-	fs.StringVar(&fl.key, "idempotency-key", "", "repeat of this key gives the same execution")
+	fs.StringVarP(&fl.agent, "agent", "a", "", "`agent` to run (required)")
+	fs.StringVarP(&fl.input, "input", "i", "", "input: `JSON`, @FILE, or - for stdin (default {})")
+	fs.StringArrayVarP(&fl.labels, "label", "l", nil, "label as `KEY=VALUE`; repeatable")
+	fs.StringVar(&fl.deadline, "deadline", "", "`when` to give up: a duration such as 10m, or an RFC 3339 timestamp")
+	fs.StringVar(&fl.key, "idempotency-key", "", "a repeat of this `key` gives the same execution")
 	fs.BoolVar(&fl.wait, "wait", false, "wait until it has ended; exit 0, 10 (failed) or 11 (cancelled)")
 	fs.BoolVarP(&fl.watch, "watch", "w", false, "as --wait, and show the events")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

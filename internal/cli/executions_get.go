@@ -40,7 +40,7 @@ ended.`,
 			}
 			p := s.printer()
 			return printer.One(p, executionView(p, nil), x, func() []printer.Field {
-				fields := executionCard(ctx, p, c, x)
+				fields := s.executionCard(ctx, p, c, x)
 				if full || p.Format.Kind == printer.TSV {
 					return fields
 				}
@@ -65,7 +65,7 @@ func (s *session) execution(ctx context.Context, arg string) (wire.Execution, *c
 	return x, c, executionError(err, arg)
 }
 
-func executionCard(ctx context.Context, p *printer.Printer, c *client.Client, x wire.Execution) []printer.Field {
+func (s *session) executionCard(ctx context.Context, p *printer.Printer, c *client.Client, x wire.Execution) []printer.Field {
 	var pending map[string]wire.Approval
 	if x.Status == wire.ExecutionBlocked && c != nil {
 		pending = pendingApprovals(ctx, c, client.ApprovalFilter{ExecutionID: x.ID})
@@ -92,7 +92,7 @@ func executionCard(ctx context.Context, p *printer.Printer, c *client.Client, x 
 		printer.Field{Name: "output", JSON: orNull(x.Output)},
 	)
 	if a, ok := pending[x.ID]; ok && p.Format.Kind != printer.TSV {
-		fields = append(fields, printer.Field{Name: "next", Value: printer.Text("kernelctl ap grant " + printer.ShortID(a.ID) + " --by NAME")})
+		fields = append(fields, printer.Field{Name: "next", Value: printer.Text(s.f.hint("kernelctl ap grant " + printer.ShortID(a.ID) + " --by NAME"))})
 	}
 	return fields
 }

@@ -40,11 +40,11 @@ With --watch the list goes on: each execution that changes is printed again.`,
 		Args: takes(0, 0, ""),
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&fl.agent, "agent", "a", "", "of this agent only")
-	fs.StringArrayVar(&fl.status, "status", nil, "with this status only; repeatable")
-	fs.StringArrayVarP(&fl.labels, "label", "l", nil, "with this label, KEY=VALUE; repeatable, all must match")
+	fs.StringVarP(&fl.agent, "agent", "a", "", "of this `agent` only")
+	fs.StringArrayVar(&fl.status, "status", nil, "with this `status` only; repeatable")
+	fs.StringArrayVarP(&fl.labels, "label", "l", nil, "with this label, `KEY=VALUE`; repeatable, all must match")
 	fs.IntVar(&fl.limit, "limit", defaultLimit, "how many; 0: all")
-	fs.StringVar(&fl.cursor, "cursor", "", "go on where a list ended")
+	fs.StringVar(&fl.cursor, "cursor", "", "go on at this `cursor`, where a list ended")
 	fs.BoolVarP(&fl.watch, "watch", "w", false, "go on and print what changes")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		t := traits{long: fl.watch || fl.limit == 0, pages: !fl.watch}

@@ -84,7 +84,7 @@ func readSections(r *archive.Reader, want func(string) bool) (sections []*archiv
 				return sections, nil
 			}
 			return sections, &exit.Error{
-				Code: exit.CheckFailed, What: "the file is damaged: " + counted(len(problems), "problem"), Why: problems[0],
+				Code: exit.CheckFailed, What: "the file is damaged: " + printer.Counted(len(problems), "problem"), Why: problems[0],
 				Details: map[string]any{"problems": problems},
 			}
 		case errors.As(err, &p):
@@ -138,7 +138,7 @@ func (s *session) viewOne(ctx context.Context, p *printer.Printer, sec *archive.
 	if !p.Format.ForPerson() {
 		return p.Value(viewed{sec.Execution, sec.Events, sec.Steps, sec.Approvals})
 	}
-	if err := p.Card(executionCard(ctx, p, nil, sec.Execution)); err != nil {
+	if err := p.Card(s.executionCard(ctx, p, nil, sec.Execution)); err != nil {
 		return err
 	}
 	if err := viewList(s, p, stepView(p), sec.Steps); err != nil {

@@ -40,7 +40,7 @@ without being blocked again. Of several executions, the worst code wins.`,
 		Args: takes(1, many, "the id of an execution"),
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&target, "for", string(forTerminal), "terminal, blocked or completed")
+	fs.StringVar(&target, "for", string(forTerminal), "`state` to wait for: terminal, blocked or completed")
 	fs.BoolVar(&exitOnBlocked, "exit-on-blocked", false, "stop with exit 12 when it is blocked")
 	cmd.RunE = f.do(traits{long: true}, func(ctx context.Context, s *session) error {
 		if err := oneOf("for", target, []waitFor{forTerminal, forBlocked, forCompleted}); err != nil {

@@ -11,13 +11,15 @@ import (
 
 	"github.com/agentkernel/kernelctl/internal/cli/archive"
 	"github.com/agentkernel/kernelctl/internal/cli/exit"
+	"github.com/agentkernel/kernelctl/internal/cli/printer"
 	"github.com/agentkernel/kernelctl/internal/client"
 	"github.com/agentkernel/kernelctl/internal/wire"
 )
 
 type exportFlags struct {
 	executionsListFlags
-	file string
+	file   string
+	resume bool
 }
 
 func newExport(f *factory) *cobra.Command {
@@ -31,28 +33,28 @@ executions view) and checked (kernelctl verify --file).
 
 Without ids it writes all executions that match, newest first. After each page it
 writes where the next one begins, so that an export that was cut short can go on:
---since-cursor takes the last cursor in the file, and --file appends then.`,
+--file FILE --resume cuts FILE behind its last whole page and goes on there, and
+--since-cursor takes the last cursor of an export that went to stdout. Give the
+same --agent, --status and --label again.`,
 		Example: `  kernelctl export 9f3a71c2 > run.jsonl
   kernelctl export --status completed --file x.jsonl
-  kernelctl export --file x.jsonl --since-cursor CURSOR`,
+  kernelctl export --status completed --file x.jsonl --resume`,
 		Args: takes(0, many, ""),
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&fl.agent, "agent", "a", "", "of this agent only")
-	fs.StringArrayVar(&fl.status, "status", nil, "with this status only; repeatable")
-	fs.StringArrayVarP(&fl.labels, "label", "l", nil, "with this label, KEY=VALUE; repeatable, all must match")
+	fs.StringVarP(&fl.agent, "agent", "a", "", "of this `agent` only")
+	fs.StringArrayVar(&fl.status, "status", nil, "with this `status` only; repeatable")
+	fs.StringArrayVarP(&fl.labels, "label", "l", nil, "with this label, `KEY=VALUE`; repeatable, all must match")
 	fs.IntVar(&fl.limit, "limit", 0, "how many; 0: all")
-	fs.StringVar(&fl.cursor, "since-cursor", "", "go on where an export ended")
-	fs.StringVar(&fl.file, "file", "", "write to this file instead of stdout; it must not exist, unless --since-cursor is given")
+	fs.StringVar(&fl.cursor, "since-cursor", "", "go on at this `cursor`, where an export ended")
+	fs.StringVar(&fl.file, "file", "", "write to this `file` instead of stdout; it must not exist, unless --resume is given")
+	fs.BoolVar(&fl.resume, "resume", false, "go on in the file of an export that was cut short")
 	cmd.RunE = f.do(traits{long: true}, func(ctx context.Context, s *session) error { return s.export(ctx, fl) })
 	return cmd
 }
 
 func (s *session) export(ctx context.Context, fl exportFlags) (err error) {
-	if len(s.args) > 0 && (fl.agent != "" || len(fl.status) > 0 || len(fl.labels) > 0 || fl.cursor != "" || fl.limit != 0) {
-		return exit.Usagef("ids go without --agent, --status, --label, --limit and --since-cursor")
-	}
-	filters, err := executionFilters(fl.executionsListFlags)
+	filters, err := fl.filters(len(s.args) > 0)
 	if err != nil {
 		return err
 	}
@@ -68,43 +70,101 @@ func (s *session) export(ctx context.Context, fl exportFlags) (err error) {
 		}
 		ids = append(ids, id)
 	}
-	out, err := exportFile(s.out, fl.file, fl.cursor != "")
+	out, err := exportFile(s.out, fl)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	e := &exporter{c: c, w: archive.NewWriter(out), cursor: fl.cursor}
+	if f, ok := out.(*os.File); ok && fl.resume {
+		done, err := resumeExport(f)
+		if err != nil {
+			return err
+		}
+		if done.Complete {
+			s.io.Notef("%s is complete", fl.file)
+			return nil
+		}
+		filters[0].Cursor = done.Cursor
+	}
+	e := &exporter{c: c, w: archive.NewWriter(out), cursor: filters[0].Cursor}
 	if len(ids) > 0 {
 		err = e.named(ctx, ids)
 	} else {
 		err = e.all(ctx, filters, fl.limit)
 	}
-	s.io.Notef("%s, %s", counted(e.executions, "execution"), counted(e.events, "event"))
-	if err != nil && len(ids) == 0 && e.cursor != "" {
-		x := explain(err)
-		x.Next = "go on with --since-cursor " + e.cursor
-		return x
+	s.io.Notef("%s, %s", printer.Counted(e.executions, "execution"), printer.Counted(e.events, "event"))
+	if err != nil && len(filters) == 1 && len(ids) == 0 {
+		return fl.goOn(err, e.cursor)
 	}
 	return err
 }
 
-// exportFile is where an export goes.
-func exportFile(stdout io.Writer, path string, goOn bool) (io.WriteCloser, error) {
-	if path == "" || path == "-" {
+// filters are what to export, when nothing is named.
+func (fl exportFlags) filters(named bool) ([]client.ExecutionFilter, error) {
+	switch {
+	case named && (fl.agent != "" || len(fl.status) > 0 || len(fl.labels) > 0 || fl.cursor != "" || fl.limit != 0 || fl.resume):
+		return nil, exit.Usagef("ids go without --agent, --status, --label, --limit, --resume and --since-cursor")
+	case fl.resume && (fl.file == "" || fl.file == "-" || fl.cursor != ""):
+		return nil, exit.Usagef("--resume goes with --file FILE, and without --since-cursor").
+			Because("it finds the cursor in the file")
+	}
+	filters, err := executionFilters(fl.executionsListFlags)
+	if err == nil && fl.resume && len(filters) > 1 {
+		err = exit.Usagef("--resume goes with one --status at most").Because("several have no cursor in common")
+	}
+	return filters, err
+}
+
+// goOn is an error with how to go on after it.
+func (fl exportFlags) goOn(err error, cursor string) error {
+	e := explain(err)
+	switch {
+	case e.Silent: // nobody reads what is written
+	case fl.file != "" && fl.file != "-":
+		e.Next = "rerun with --resume"
+	case cursor != "":
+		e.Next = "go on with --since-cursor " + cursor
+	}
+	return e
+}
+
+// exportFile is where an export goes: an [os.File] for a name.
+func exportFile(stdout io.Writer, fl exportFlags) (io.WriteCloser, error) {
+	if fl.file == "" || fl.file == "-" {
 		return keepOpen{stdout}, nil
 	}
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if goOn {
-		flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	if fl.resume {
+		flags = os.O_RDWR | os.O_CREATE
 	}
-	f, err := os.OpenFile(path, flags, 0o600)
+	f, err := os.OpenFile(fl.file, flags, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return nil, exit.Usagef("%s is there already", path).Try("choose another name, or go on with --since-cursor")
+		return nil, exit.Usagef("%s is there already", fl.file).Try("choose another name, or go on in it with --resume")
 	}
 	if err != nil {
-		return nil, exit.Usagef("cannot write %s", path).Because("%v", err)
+		return nil, exit.Usagef("cannot write %s", fl.file).Because("%v", err)
 	}
 	return f, nil
+}
+
+// resumeExport cuts an export behind its last whole page, ready to be written
+// to. It touches nothing that is damaged, no export, or complete.
+func resumeExport(f *os.File) (archive.Progress, error) {
+	p, err := archive.Scan(f)
+	switch {
+	case err != nil:
+		return p, &exit.Error{
+			Code: exit.CheckFailed, What: f.Name() + " is damaged, or no export", Why: err.Error(), Err: err,
+			Next: "kernelctl verify --file " + f.Name(),
+		}
+	case p.Complete:
+		return p, nil
+	}
+	if err := f.Truncate(p.Bytes); err != nil {
+		return p, fmt.Errorf("cut what is behind the last whole page: %w", err)
+	}
+	_, err = f.Seek(p.Bytes, io.SeekStart)
+	return p, err
 }
 
 type keepOpen struct{ io.Writer }
@@ -129,15 +189,17 @@ func (e *exporter) named(ctx context.Context, ids []string) error {
 			return err
 		}
 	}
-	return nil
+	return e.w.Cursor("")
 }
 
 // all copies page by page. Several filters have no cursor in common, so there
 // is one for a single filter only.
 func (e *exporter) all(ctx context.Context, filters []client.ExecutionFilter, limit int) error {
 	if len(filters) > 1 {
-		_, err := walkExecutions(ctx, e.c, filters, limit, func(x wire.Execution) error { return e.one(ctx, x) })
-		return err
+		if _, err := walkExecutions(ctx, e.c, filters, limit, func(x wire.Execution) error { return e.one(ctx, x) }); err != nil {
+			return err
+		}
+		return e.w.Cursor("")
 	}
 	f := filters[0]
 	for {

@@ -13,5 +13,7 @@ type factory struct {
 	env     iostreams.LookupEnv
 	version version.Info
 	now     func() time.Time
-	format  string // of the last command that got as far as its settings; for its error
+	shapes  map[string]shape // what commands print as JSON, by the name of the schema
+	place   string           // flags that say where the command in force goes; see hint
+	format  string           // of the last command that got as far as its settings; for its error
 }

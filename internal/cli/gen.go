@@ -19,9 +19,9 @@ func newGen(f *factory) *cobra.Command {
 		Use:     "gen",
 		Hidden:  true,
 		Short:   "Write the reference of the commands",
-		Long:    `Writes the reference of the commands out of the commands themselves.`,
+		Long:    `Writes the reference of the commands and of what they print, out of the commands themselves.`,
 		Example: `  kernelctl gen docs docs/cli`,
-	}, newGenDocs(f), newGenMan(f))
+	}, newGenDocs(f), newGenMan(f), newGenSchemas(f))
 	return cmd
 }
 
@@ -95,16 +95,22 @@ func markdown(c *cobra.Command) []byte {
 		fmt.Fprintf(&b, "\n## Flags\n\n%s", text)
 	}
 	if c.HasParent() {
-		fmt.Fprintf(&b, "\nThe flags of [kernelctl](kernelctl.md) work here, too.\n")
+		fmt.Fprintf(&b, "\nThe [flags of every command](kernelctl.md#flags) work here, too.\n")
 	}
-	var subs []string
-	for _, sub := range c.Commands() {
-		if shown(sub) && sub.IsAvailableCommand() {
-			subs = append(subs, fmt.Sprintf("- [%s](%s.md): %s\n", sub.CommandPath(), strings.ReplaceAll(sub.CommandPath(), " ", "_"), sub.Short))
+	groups := c.Groups()
+	if len(groups) == 0 {
+		groups = []*cobra.Group{{Title: "Commands:"}}
+	}
+	for _, g := range groups {
+		var subs strings.Builder
+		for _, sub := range c.Commands() {
+			if shown(sub) && sub.GroupID == g.ID {
+				fmt.Fprintf(&subs, "- [%s](%s.md): %s\n", sub.CommandPath(), strings.ReplaceAll(sub.CommandPath(), " ", "_"), sub.Short)
+			}
 		}
-	}
-	if len(subs) > 0 {
-		fmt.Fprintf(&b, "\n## Commands\n\n%s", strings.Join(subs, ""))
+		if subs.Len() > 0 {
+			fmt.Fprintf(&b, "\n## %s\n\n%s", strings.TrimSuffix(g.Title, ":"), subs.String())
+		}
 	}
 	return b.Bytes()
 }
@@ -141,14 +147,12 @@ func flagTable(fs *pflag.FlagSet) string {
 		if f.Hidden {
 			return
 		}
-		name := "`--" + f.Name + "`"
+		value, usage := pflag.UnquoteUsage(f)
+		name := "--" + f.Name
 		if f.Shorthand != "" {
-			name = "`-" + f.Shorthand + "`, " + name
+			name = "-" + f.Shorthand + ", " + name
 		}
-		if t := f.Value.Type(); t != "bool" {
-			name += " " + t
-		}
-		fmt.Fprintf(&b, "- %s: %s\n", name, f.Usage+defaultText(f))
+		fmt.Fprintf(&b, "- `%s`: %s\n", strings.TrimSpace(name+" "+value), usage+defaultText(f))
 	})
 	return b.String()
 }

@@ -24,6 +24,16 @@ func manPage(c *cobra.Command, version string) []byte {
 	if c.Example != "" {
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(unindent(c.Example)))
 	}
+	if !c.HasParent() {
+		for _, t := range topics() {
+			if t.name == "flags" { // they are the options above
+				continue
+			}
+			var page strings.Builder
+			t.write(&page)
+			fmt.Fprintf(&b, ".SH %s\n.nf\n%s\n.fi\n", strings.ToUpper(strings.ReplaceAll(t.name, "-", " ")), roff(page.String()))
+		}
+	}
 	if len(c.Aliases) > 0 {
 		fmt.Fprintf(&b, ".SH ALIASES\n%s\n", roff(strings.Join(c.Aliases, ", ")))
 	}
@@ -55,10 +65,8 @@ func manFlags(b *bytes.Buffer, title string, fs *pflag.FlagSet) {
 		if f.Shorthand != "" {
 			name = "-" + f.Shorthand + ", " + name
 		}
-		if t := f.Value.Type(); t != "bool" {
-			name += " " + t
-		}
-		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(name), roff(f.Usage+defaultText(f)))
+		value, usage := pflag.UnquoteUsage(f)
+		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(name+" "+value)), roff(usage+defaultText(f)))
 	})
 }
 

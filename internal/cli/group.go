@@ -13,6 +13,7 @@ import (
 // newGroup is a command that only holds others. Alone it shows its help; any
 // other word is wrong, which cobra by itself would let pass.
 func newGroup(c cobra.Command, children ...*cobra.Command) *cobra.Command {
+	c.Use += " COMMAND"
 	c.Args = cobra.ArbitraryArgs
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {

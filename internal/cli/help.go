@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/agentkernel/kernelctl/internal/cli/exit"
 	"github.com/agentkernel/kernelctl/internal/cli/printer"
@@ -22,6 +23,7 @@ func topics() []topic {
 	return []topic{
 		{"environment", "variables that are read", helpEnvironment},
 		{"exit-codes", "what the exit codes mean", helpExitCodes},
+		{"flags", "flags that every command has", helpFlags},
 		{"formatting", "output formats, templates and colours", helpFormatting},
 		{"keys", "ids, and the keys of questions", helpKeys},
 	}
@@ -111,6 +113,12 @@ func helpExitCodes(w *strings.Builder) {
 	}
 	fmt.Fprint(w, "\nWith -o json or -o jsonl an error is one JSON object on stderr:\n\n"+
 		`  {"error":{"code","message","details","hint","exit_code"}}`+"\n")
+}
+
+func helpFlags(w *strings.Builder) {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	globalFlags(fs)
+	fmt.Fprintf(w, "Every command has these flags:\n\n%s\nThe variables that stand for them: kernelctl help environment.\n", fs.FlagUsages())
 }
 
 func helpEnvironment(w *strings.Builder) {

@@ -54,5 +54,11 @@ func (s *Session) Print(v any) (done bool, err error) {
 	return true, p.Value(v)
 }
 
+// PrintDiagnoses writes what a command checked: a line each for a person, and
+// tab-separated values for a pipe.
+func (s *Session) PrintDiagnoses(found []Diagnosis) error {
+	return printDiagnoses(s.s.printer(), found)
+}
+
 // Printer writes tables and cards as the settings and the terminal say.
 func (s *Session) Printer() *printer.Printer { return s.s.printer() }

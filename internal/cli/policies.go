@@ -87,7 +87,7 @@ and loads it. It is in force from the next step on.`,
   kernelctl pol set demo -f - --yes < p.yaml`,
 		Args: takes(1, 1, "the id of an agent"),
 	}
-	cmd.Flags().StringVarP(&path, "file", "f", "", "file with the bundle; - is stdin (required)")
+	cmd.Flags().StringVarP(&path, "file", "f", "", "`file` with the bundle; - is stdin (required)")
 	cmd.Flags().BoolP("yes", "y", false, yesHelp)
 	cmd.RunE = f.do(traits{writes: true}, func(ctx context.Context, s *session) error {
 		if path == "" {
@@ -166,7 +166,8 @@ func newPoliciesDelete(f *factory) *cobra.Command {
 		Aliases: []string{"rm", "unset"},
 		Short:   "Remove the policy bundle of an agent",
 		Long: `Removes the policy bundle of an agent: from then on everything it does is
-allowed. It asks first, unless --yes is given.`,
+allowed. It asks first, unless --yes is given. With -o json it prints what it
+removed.`,
 		Example: `  kernelctl policies delete demo
   kernelctl pol rm demo --yes`,
 		Args: takes(1, 1, "the id of an agent"),
@@ -177,17 +178,27 @@ allowed. It asks first, unless --yes is given.`,
 		if err != nil {
 			return err
 		}
-		if err := s.confirm(ctx, "Remove the policy of agent "+a.ID+"? Everything it does is allowed then."); err != nil {
-			return err
-		}
 		c, err := s.connect(ctx)
 		if err != nil {
+			return err
+		}
+		pol, err := c.GetPolicy(ctx, a.ID)
+		if client.CodeOf(err) == wire.CodeNotFound {
+			return s.noPolicy(ctx, c, a.ID, err)
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.confirm(ctx, "Remove the policy of agent "+a.ID+"? Everything it does is allowed then."); err != nil {
 			return err
 		}
 		if err := c.DeletePolicy(ctx, a.ID); err != nil {
 			return agentError(err, a.ID)
 		}
 		s.io.Notef("agent %s has no policy now", a.ID)
+		if p := s.printer(); !p.Format.ForPerson() {
+			return p.Value(pol)
+		}
 		_, err = io.WriteString(s.out, a.ID+"\n")
 		return err
 	})

@@ -57,15 +57,15 @@ deny, require_approval) and expect_rule.`,
 		Args: takes(0, 1, "the id of an agent"),
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&fl.bundle, "file", "f", "", "file with the bundle; - is stdin")
-	fs.StringVar(&fl.cases, "cases", "", "file with cases, YAML or JSON; - is stdin")
-	fs.StringVarP(&fl.execution, "execution", "x", "", "replay the steps of this execution")
-	fs.StringVar(&fl.target, "target", "", "try one call of this target")
-	fs.StringVar(&fl.args, "args", "", "its arguments: JSON, @FILE, or - for stdin")
-	fs.StringVar(&fl.kind, "kind", "", "its kind: tool_call, llm_call or local")
-	fs.StringArrayVarP(&fl.labels, "label", "l", nil, "label of its execution, KEY=VALUE; repeatable")
-	fs.StringVar(&fl.expect, "expect", "", "what is expected: allow, deny or require_approval")
-	fs.StringVar(&fl.since, "since", "", "replay the executions of this time, such as 30d or 12h")
+	fs.StringVarP(&fl.bundle, "file", "f", "", "`file` with the bundle; - is stdin")
+	fs.StringVar(&fl.cases, "cases", "", "`file` with cases, YAML or JSON; - is stdin")
+	fs.StringVarP(&fl.execution, "execution", "x", "", "replay the steps of this `execution`")
+	fs.StringVar(&fl.target, "target", "", "try one call of this `target`")
+	fs.StringVar(&fl.args, "args", "", "its arguments: `JSON`, @FILE, or - for stdin")
+	fs.StringVar(&fl.kind, "kind", "", "its `kind`: tool_call, llm_call or local")
+	fs.StringArrayVarP(&fl.labels, "label", "l", nil, "label of its execution, `KEY=VALUE`; repeatable")
+	fs.StringVar(&fl.expect, "expect", "", "what `decision` is expected: allow, deny or require_approval")
+	fs.StringVar(&fl.since, "since", "", "replay the executions of this `time`, such as 30d or 12h")
 	fs.IntVar(&fl.limit, "limit", 0, "replay at most so many executions, newest first")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		t := traits{junit: true, long: fl.since != "" || fl.limit > 0}

@@ -90,10 +90,10 @@ func (s *session) printFindings(found []finding) error {
 		return err
 	}
 	if len(found) > 0 {
-		return &exit.Error{Code: exit.CheckFailed, What: counted(len(found), "problem") + " in " + counted(filesOf(found), "file")}
+		return &exit.Error{Code: exit.CheckFailed, What: printer.Counted(len(found), "problem") + " in " + printer.Counted(filesOf(found), "file")}
 	}
 	if p.Format.ForPerson() {
-		s.io.Notef("%s checked, no problem", counted(len(s.args), "file"))
+		s.io.Notef("%s checked, no problem", printer.Counted(len(s.args), "file"))
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func lintCases(files []string, found []finding) []junitCase {
 			}
 		}
 		if len(lines) > 0 {
-			c.Failure = &junitFailure{Message: counted(len(lines), "problem"), Text: strings.Join(lines, "\n")}
+			c.Failure = &junitFailure{Message: printer.Counted(len(lines), "problem"), Text: strings.Join(lines, "\n")}
 		}
 		cases = append(cases, c)
 	}

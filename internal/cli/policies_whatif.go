@@ -260,7 +260,7 @@ func (s *session) printChanges(p *printer.Printer, w whatIf) error {
 	if err := list.Close(""); err != nil {
 		return err
 	}
-	s.io.Notef("replayed %s with %s", counted(w.Executions, "execution"), counted(w.Steps, "step"))
+	s.io.Notef("replayed %s with %s", printer.Counted(w.Executions, "execution"), printer.Counted(w.Steps, "step"))
 	if len(w.Changes) == 0 {
 		s.io.Notef("nothing would change")
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -34,6 +35,8 @@ func explain(err error) *exit.Error {
 	switch {
 	case errors.As(err, &done):
 		return done
+	case flagGroup.MatchString(err.Error()):
+		return exit.Usagef("%s", flagGroup.ReplaceAllString(err.Error(), "only one of --$1 and --$2 can be given"))
 	case errors.Is(err, syscall.EPIPE) || isBrokenPipe(err):
 		return &exit.Error{Code: exit.OK, Silent: true, Err: err}
 	case errors.As(err, &sig):
@@ -62,6 +65,10 @@ func explain(err error) *exit.Error {
 	}
 	return &exit.Error{Code: exit.Failed, What: err.Error(), Err: err}
 }
+
+// flagGroup is what cobra says of two flags that do not go together, which has
+// no type of its own.
+var flagGroup = regexp.MustCompile(`^if any flags in the group \[(\S+) (\S+)\] are set none of the others can be; .*$`)
 
 // explainAPI is the table of what the service answers.
 func explainAPI(e *client.Error) *exit.Error {
@@ -187,6 +194,7 @@ func (f *factory) report(err error, asJSON bool) exit.Code {
 	if e.Silent {
 		return e.Code
 	}
+	e.Next = f.hint(e.Next)
 	if format, parseErr := printer.ParseFormat(f.format); parseErr == nil && format.ForProgram() {
 		asJSON = true
 	}

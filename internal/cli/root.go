@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -15,8 +18,8 @@ const (
 	groupTool    = "tool"
 )
 
-const rootLong = `kernelctl serve --dev    start a server on this machine to try it
-kernelctl ui             open the dashboard
+const rootLong = `  kernelctl serve --dev    start a server on this machine to try it
+  kernelctl ui             open the dashboard
 
 kernelctl runs executions of agents, keeps an append-only log of all that
 happens in them, and lets people decide what a policy wants decided.`
@@ -24,7 +27,7 @@ happens in them, and lets people decide what a policy wants decided.`
 // newRoot is the whole command line.
 func newRoot(f *factory, more []func(*Host) *cobra.Command) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "kernelctl",
+		Use:   "kernelctl COMMAND",
 		Short: "Run agents under control: server, command line and dashboard",
 		Long:  rootLong,
 		Example: `  kernelctl ex create --agent demo --input '{"task":"hello"}' --watch
@@ -43,6 +46,7 @@ func newRoot(f *factory, more []func(*Host) *cobra.Command) *cobra.Command {
 		&cobra.Group{ID: groupTool, Title: "This tool:"},
 	)
 	globalFlags(root.PersistentFlags())
+	root.SetUsageTemplate(usageTemplate)
 	root.SetFlagErrorFunc(flagError)
 	root.RunE = f.bare
 	add := func(group string, commands ...*cobra.Command) {
@@ -74,18 +78,18 @@ func newRoot(f *factory, more []func(*Host) *cobra.Command) *cobra.Command {
 // globalFlags are those that every command has.
 func globalFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
-	fs.StringP("server", "s", "", "address of the service (http://127.0.0.1:8080)")
-	fs.StringP("context", "c", "", "context of the configuration file to use")
-	fs.String("token-file", "", "file whose first line is the bearer token; - is stdin")
-	fs.String("token", "", "bearer token; others can see it in ps, so prefer --token-file")
+	fs.StringP("server", "s", "", "`address` of the service (http://127.0.0.1:8080)")
+	fs.StringP("context", "c", "", "`context` of the configuration file to use")
+	fs.String("token-file", "", "`file` whose first line is the bearer token; - is stdin")
+	fs.String("token", "", "bearer `token`; others can see it in ps, so prefer --token-file")
 	fs.Duration("timeout", 0, "of the whole command (30s; none for wait, watch, tail, stream)")
 	fs.Duration("request-timeout", 0, "of one request (10s)")
-	fs.String("config", "", "configuration file")
-	fs.StringP("output", "o", "", "table, wide, tsv, json, yaml, jsonl, name, go-template=…, go-template-file=…")
+	fs.String("config", "", "configuration `file`")
+	fs.StringP("output", "o", "", "`format`: table, wide, tsv, json, yaml, jsonl, name, go-template=…, go-template-file=…")
 	fs.Bool("no-headers", false, "tables without a header")
-	fs.String("time", "", "timestamps in tables: relative, iso or unix")
+	fs.String("time", "", "`style` of timestamps in tables: relative, iso or unix")
 	fs.Bool("utc", false, "ISO timestamps in UTC")
-	fs.String("color", "", "auto, always or never")
+	fs.String("color", "", "`when` to colour: auto, always or never")
 	fs.Bool("no-color", false, "same as --color never")
 	fs.BoolP("quiet", "q", false, "ids only, no chatter")
 	fs.BoolP("verbose", "v", false, "show each request on stderr, without tokens and secrets")
@@ -109,6 +113,10 @@ func (f *factory) bare(cmd *cobra.Command, args []string) error {
 // flagError is the error of a flag that cannot be read.
 func flagError(cmd *cobra.Command, err error) error {
 	e := exit.Usagef("%v", err).Try("%s --help", cmd.CommandPath())
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		e.What = fmt.Sprintf("--%s %q: want %s", invalid.GetFlag().Name, invalid.GetValue(), wanted(invalid.GetFlag(), errors.Unwrap(invalid)))
+	}
 	if name, ok := unknownFlag(err); ok {
 		e.What = "unknown flag " + name
 		if near := nearestFlag(cmd, name); near != "" {
@@ -116,4 +124,19 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	return e
+}
+
+// wanted says what the value of a flag must be.
+func wanted(f *pflag.Flag, err error) string {
+	switch f.Value.Type() {
+	case "int", "int64", "uint", "count", "bytes":
+		return "a whole number"
+	case "float64":
+		return "a number"
+	case "duration":
+		return "a duration such as 500ms, 30s or 5m"
+	case "bool":
+		return "true or false"
+	}
+	return fmt.Sprintf("a %s: %v", f.Value.Type(), err)
 }

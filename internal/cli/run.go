@@ -71,6 +71,7 @@ func build(stdio Stdio, o Options) (*factory, *cobra.Command) {
 		env:     o.LookupEnv,
 		version: o.Version,
 		now:     o.Now,
+		shapes:  shapes(),
 	}
 	root := newRoot(f, o.Commands)
 	root.SetIn(f.io.In)

@@ -94,6 +94,7 @@ func (s *session) timedOut(ctx context.Context, err error) error {
 
 func (f *factory) session(cmd *cobra.Command, args []string, t traits) (*session, error) {
 	s := &session{f: f, io: f.io, cmd: cmd, args: args}
+	f.place = placeFlags(cmd)
 	var err error
 	if s.Settings, err = settings.Load(cmd.Flags(), f.env); err != nil {
 		if !t.lenient {

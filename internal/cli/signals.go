@@ -35,8 +35,8 @@ idempotency key: one call sends one signal, also when an answer is lost on the w
   kernelctl signals send 9f3a71c2 payment.received --payload @payment.json`,
 		Args: takes(2, 2, "the id of an execution and the type of the signal"),
 	}
-	cmd.Flags().StringVar(&value, "payload", "", "JSON, @FILE, or - for stdin (default null)")
-	cmd.Flags().StringVar(&key, "idempotency-key", "", "a repeat of this key is the same signal")
+	cmd.Flags().StringVar(&value, "payload", "", "`JSON`, @FILE, or - for stdin (default null)")
+	cmd.Flags().StringVar(&key, "idempotency-key", "", "a repeat of this `key` is the same signal")
 	cmd.RunE = f.do(traits{writes: true}, func(ctx context.Context, s *session) error {
 		return s.sendSignal(ctx, value, key)
 	})

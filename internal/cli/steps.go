@@ -77,8 +77,8 @@ func newStepsList(f *factory) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.BoolVar(&terminal, "terminal", false, "only those that succeeded, failed or were denied")
-	fs.StringArrayVar(&kinds, "kind", nil, "only of this kind: tool_call, llm_call or local; repeatable")
-	fs.StringArrayVar(&statuses, "status", nil, "only with this status; repeatable")
+	fs.StringArrayVar(&kinds, "kind", nil, "only of this `kind`: tool_call, llm_call or local; repeatable")
+	fs.StringArrayVar(&statuses, "status", nil, "only with this `status`; repeatable")
 	cmd.RunE = f.do(traits{pages: true}, func(ctx context.Context, s *session) error {
 		keep, err := stepFilter(kinds, statuses)
 		if err != nil {
@@ -153,7 +153,7 @@ and what came of it.
   kernelctl steps get 9f3a71c2 7be10c44 --field result | jq .`,
 		Args: takes(2, 2, "the id of an execution and the id of a step"),
 	}
-	cmd.Flags().StringVar(&field, "field", "", "print only this field as JSON, such as args, result or error")
+	cmd.Flags().StringVar(&field, "field", "", "print only this `field` as JSON, such as args, result or error")
 	cmd.Flags().BoolVar(&full, "full", false, "show arguments and result whole")
 	cmd.RunE = f.do(traits{pages: true}, func(ctx context.Context, s *session) error {
 		st, err := s.step(ctx, s.args[0], s.args[1])

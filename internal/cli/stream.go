@@ -38,7 +38,7 @@ On a terminal, control characters in the output are shown as escapes, unless
 		Args: takes(1, 1, "the id of an execution"),
 	}
 	cmd.Flags().BoolVar(&raw, "raw", false, "pass control characters on to the terminal")
-	cmd.Flags().StringVar(&step, "step", "", "of this step only")
+	cmd.Flags().StringVar(&step, "step", "", "of this `step` only")
 	cmd.RunE = f.do(traits{long: true}, func(ctx context.Context, s *session) error { return s.stream(ctx, step, raw) })
 	return cmd
 }

@@ -213,7 +213,7 @@ func orDash(n *int64) printer.Cell {
 func size(n *int64) printer.Cell {
 	c := orDash(n)
 	if n != nil {
-		c.Short = fmt.Sprintf("%.1f MiB", float64(*n)/(1<<20))
+		c.Short = printer.Bytes(*n)
 	}
 	return c
 }

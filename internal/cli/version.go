@@ -23,7 +23,7 @@ own, and for what it can do.`,
 		Args: takes(0, 1, ""),
 	}
 	// The global flag of that name needs a value; here it may stand alone.
-	cmd.Flags().StringP("server", "s", "", "also ask the server, the one in force or at this URL")
+	cmd.Flags().StringP("server", "s", "", "also ask the server, the one in force or at this `URL`")
 	cmd.Flags().Lookup("server").NoOptDefVal = serverInForce
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		server, err := versionServer(cmd, args)

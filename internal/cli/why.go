@@ -35,7 +35,9 @@ ended it says how.`,
 			return err
 		}
 		facts.now = s.now()
-		return s.printReason(facts.explain())
+		r := facts.explain()
+		r.Next = s.f.hint(r.Next)
+		return s.printReason(r)
 	})
 	return cmd
 }
@@ -64,6 +66,10 @@ const (
 	causeSilent    = "silent"     // the agent says nothing
 	causeUnknown   = "unknown"
 )
+
+// blockedOnSignal is the reason of an execution that waits for a signal, in the
+// event that says so.
+const blockedOnSignal = "signal"
 
 // facts are what a reason is drawn from.
 type facts struct {
@@ -183,7 +189,7 @@ func (f facts) blocked(r reason) reason {
 	if e, ok := f.last(wire.EventExecutionBlocked); ok {
 		p, since := payload[wire.ExecutionPayload](e), e.OccurredAt
 		r.Since = &since
-		if p.Reason == "signal" {
+		if p.Reason == blockedOnSignal {
 			r.Cause, r.Until = causeSignal, p.TimeoutAt
 			r.Sentence = fmt.Sprintf("It has been waiting for the signal %s for %s", p.Ref, f.lasting(since))
 			if p.TimeoutAt != nil {

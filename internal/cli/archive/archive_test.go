@@ -88,6 +88,8 @@ func TestDamage(t *testing.T) {
 		{"a missing line", strings.Join(append(append([]string{}, lines[:2]...), lines[3:]...), ""), []string{"two"}, "was changed"},
 		{"cut in a section", strings.Join(lines[:9], ""), []string{"one"}, "in the middle"},
 		{"cut in a line", good[:len(good)-len(lines[len(lines)-2])-40], []string{"one"}, "not a line"},
+		{"cut behind a section", strings.Join(lines[:7], ""), []string{"one"}, "was cut short"},
+		{"nothing", "", nil, "was cut short"},
 		{"no end", strings.Join(append(append([]string{}, lines[:6]...), lines[7:]...), ""), []string{"two"}, "has no end"},
 		{"another file", "hello\n", nil, "not a line"},
 		{"another schema", strings.ReplaceAll(good, `"schema":"v0"`, `"schema":"v9"`), nil, "schema"},
@@ -134,6 +136,37 @@ func TestCheck(t *testing.T) {
 		got := fmt.Sprint(s.Check())
 		if (tt.want == "" && got != "[]") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: Check() = %s, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// An export can be gone on with behind its last mark, wherever it was cut.
+func TestScan(t *testing.T) {
+	t.Parallel()
+	page := write(t, "one", "two")
+	long := page + write(t, "three")
+	ended := strings.Replace(page, `"there"`, `""`, 1)
+	want := archive.Progress{Bytes: int64(len(page)), Cursor: "there"}
+	for cut := len(page); cut < len(long); cut++ {
+		if got, err := archive.Scan(strings.NewReader(long[:cut])); err != nil || got != want {
+			t.Fatalf("cut at %d: %+v, %v; want %+v", cut, got, err, want)
+		}
+	}
+	tests := []struct {
+		name, text string
+		want       archive.Progress
+		problem    string
+	}{
+		{"complete", ended, archive.Progress{Bytes: int64(len(ended)), Complete: true}, ""},
+		{"in its first page", page[:len(page)/2], archive.Progress{}, ""},
+		{"nothing yet", "", archive.Progress{}, ""},
+		{"damaged before its mark", strings.Replace(page, "1.50", "1.51", 1), archive.Progress{}, "was changed"},
+		{"something else", "dear diary\n", archive.Progress{}, "not a line of an export"},
+	}
+	for _, tt := range tests {
+		got, err := archive.Scan(strings.NewReader(tt.text))
+		if (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) || err == nil && got != tt.want {
+			t.Errorf("%s: %+v, %v; want %+v, %q", tt.name, got, err, tt.want, tt.problem)
 		}
 	}
 }

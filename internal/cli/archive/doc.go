@@ -11,7 +11,8 @@
 //	{"kind":"end","execution_id":"…","events":48,"steps":7,"approvals":1,"sha256":"…"}
 //
 // The digest is of all lines of the section before its end, line breaks
-// included. Between sections there may be marks of how far the export got:
+// included. Between sections there may be marks of how far the export got, and
+// the last line is one; an empty cursor says that the export is complete:
 //
 //	{"kind":"cursor","next_cursor":"…"}
 //

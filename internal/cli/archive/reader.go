@@ -25,8 +25,11 @@ func (p *Problem) Error() string { return fmt.Sprintf("line %d: %s", p.Line, p.P
 type Reader struct {
 	r      *bufio.Reader
 	n      int
+	at     int64 // bytes that were read
 	sum    hash.Hash
 	cursor string
+	mark   int64
+	ends   bool  // the file may end here: a mark says how far the export got, or what follows was reported
 	unread *line // the beginning of the next section, when the last one had no end
 	raw    []byte
 }
@@ -36,14 +39,27 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 64<<10), sum: sha256.New()}
 }
 
-// Cursor is where an export that was cut short goes on; empty when it is
-// complete, or when nothing says so.
+// Cursor is where the export goes on by the last mark that was read; empty when
+// it is complete, or when there is none.
 func (r *Reader) Cursor() string { return r.cursor }
 
+// Mark is how many bytes of the file the last mark and all before it take; 0
+// when there is none. What follows it belongs to a page that is not complete.
+func (r *Reader) Mark() int64 { return r.mark }
+
 // Next is the next section. The error is [io.EOF] at the end of the file, and
-// a [*Problem] when the section is not as the format wants it; reading may go
-// on then, with the section after it.
+// a [*Problem] when the section is not as the format wants it, or when there is
+// no mark at the end; reading may go on then, with what is after it.
 func (r *Reader) Next() (*Section, error) {
+	s, err := r.section()
+	if errors.Is(err, io.EOF) && !r.ends {
+		err = &Problem{r.n, "the export was cut short: no mark says how far it got"}
+	}
+	r.ends = err != nil
+	return s, err
+}
+
+func (r *Reader) section() (*Section, error) {
 	first, err := r.begin()
 	if err != nil {
 		return nil, err
@@ -92,8 +108,8 @@ func (r *Reader) begin() (*line, error) {
 			}
 			return l, nil
 		case KindCursor:
-			if l.NextCursor != nil {
-				r.cursor = *l.NextCursor
+			if l.NextCursor != nil && bytes.HasSuffix(r.raw, []byte("\n")) { // else it was cut
+				r.cursor, r.mark, r.ends = *l.NextCursor, r.at, true
 			}
 		case KindEvent, KindStep, KindApproval, KindEnd:
 			return nil, &Problem{r.n, "a line of kind " + string(l.Kind) + " stands outside of an execution"}
@@ -147,6 +163,7 @@ func (r *Reader) line() (*line, error) {
 			return nil, err
 		}
 		r.n++
+		r.at += int64(len(raw))
 		if len(bytes.TrimSpace(raw)) == 0 {
 			continue
 		}

@@ -122,19 +122,19 @@ func (l *List[T]) grow(item T) error {
 	columns := l.v.columns(l.kind)
 	if l.n == 0 {
 		l.shape = fixed(columns, l.p.Width)
+	}
+	cells := cellsOf(columns, item)
+	if l.p.Width <= 0 { // nothing is cut: a long value pushes its neighbours aside, from its row on
+		for i, c := range cells {
+			l.shape.widths[i] = max(l.shape.widths[i], Cells(l.p.show(c)))
+		}
+	}
+	if l.n == 0 {
 		if err := l.header(columns, l.shape); err != nil {
 			return err
 		}
 	}
-	cells := cellsOf(columns, item)
-	widths := l.shape.widths
-	if l.p.Width <= 0 { // nothing is cut: a long value pushes its neighbours aside
-		widths = make([]int, len(cells))
-		for i, c := range cells {
-			widths[i] = max(l.shape.widths[i], Cells(l.p.show(c)))
-		}
-	}
-	return l.write(l.p.line(cells, widths, l.shape.right))
+	return l.write(l.p.line(cells, l.shape.widths, l.shape.right))
 }
 
 func fixed[T any](columns []Column[T], screen int) shape {

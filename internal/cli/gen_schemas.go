@@ -1,112 +1,92 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
-	"flag"
-	"io/fs"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
-	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/agentkernel/kernelctl/internal/cli/printer"
 	"github.com/agentkernel/kernelctl/internal/cli/settings"
 	"github.com/agentkernel/kernelctl/internal/wire"
 )
 
-var update = flag.Bool("update", false, "write docs/schemas")
+func newGenSchemas(f *factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "schemas DIR",
+		Short:   "Write the JSON Schemas of what commands print",
+		Long:    `Writes a JSON Schema for each object that a command prints into a directory.`,
+		Example: `  kernelctl gen schemas docs/schemas`,
+		Args:    takes(1, 1, "a directory"),
+	}
+	cmd.RunE = f.do(traits{lenient: true}, func(_ context.Context, s *session) error {
+		return writeSchemas(s.args[0], f.shapes)
+	})
+	return cmd
+}
 
-// schemaDir holds a JSON Schema for each object that a command prints.
-const schemaDir = "../../docs/schemas"
-
-// shapes are the objects that commands print as JSON. Those that stand in lists
-// have a schema for the list, too.
-func shapes() map[string]struct {
+// shape is an object that commands print as JSON. One that stands in lists has a
+// schema for the list, too.
+type shape struct {
 	value any
 	list  bool
-} {
-	type shape = struct {
-		value any
-		list  bool
-	}
+}
+
+// shapes are those of the commands of this package.
+func shapes() map[string]shape {
 	return map[string]shape{
 		"execution": {wire.Execution{}, true}, "event": {wire.Event{}, true}, "step": {wire.Step{}, true},
 		"approval": {wire.Approval{}, true}, "agent": {wire.Agent{}, true}, "policy": {wire.Policy{}, false},
 		"decision": {decision{}, true}, "cancelled": {cancelled{}, true}, "registered": {registered{}, false},
 		"signal": {wire.SignalAccepted{}, false}, "delta": {wire.StreamDelta{}, false}, "reason": {reason{}, false},
-		"diagnosis": {diagnosis{}, true}, "snapshot": {snapshot{}, false}, "versions": {versions{}, false},
+		"diagnosis": {Diagnosis{}, true}, "snapshot": {snapshot{}, false}, "versions": {versions{}, false},
 		"policy-report": {wire.PolicyTestReport{}, false}, "what-if": {whatIf{}, false}, "finding": {finding{}, true},
 		"setting": {settings.Value{}, true}, "context": {contextRow{}, true}, "view": {viewed{}, false}, "error": {errorObject{}, false},
 	}
 }
 
-// TestSchemas holds docs/schemas to the types: within one schema version fields
-// may be added, so what the files say must change with the code and be looked at.
-func TestSchemas(t *testing.T) {
-	t.Parallel()
-	want := map[string]string{}
-	for name, s := range shapes() {
-		want[name+".json"] = document(name, schemaOf(reflect.TypeOf(s.value)))
+// Shape says what a command of another package prints as JSON. The schema of
+// value gets the name.
+func (h *Host) Shape(name string, value any) { h.f.shapes[name] = shape{value: value} }
+
+func writeSchemas(dir string, all map[string]shape) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
+	}
+	for name, s := range all {
+		schemas := map[string]map[string]any{name: schemaOf(reflect.TypeOf(s.value))}
 		if s.list {
-			want[name+"-list.json"] = document(name+"-list", map[string]any{
-				"type":     "object",
-				"required": []string{"schema", "items", "next_cursor"},
-				"properties": map[string]any{
-					"schema":      map[string]any{"const": printer.Schema},
-					"items":       map[string]any{"type": "array", "items": map[string]any{"$ref": name + ".json"}},
-					"next_cursor": map[string]any{"type": "string"},
-				},
-			})
+			schemas[name+"-list"] = schemaOfList(name)
+		}
+		for name, schema := range schemas {
+			schema["$schema"], schema["title"] = "https://json-schema.org/draft/2020-12/schema", name
+			b, err := json.MarshalIndent(schema, "", "  ")
+			if err != nil {
+				return fmt.Errorf("encode schema %s: %w", name, err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name+".json"), append(b, '\n'), 0o644); err != nil {
+				return fmt.Errorf("write schema %s: %w", name, err)
+			}
 		}
 	}
-	if *update {
-		writeSchemas(t, want)
-		return
-	}
-	for file, text := range want {
-		got, err := os.ReadFile(filepath.Join(schemaDir, file))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(text, string(got)); diff != "" {
-			t.Errorf("docs/schemas/%s is stale; run go test ./internal/cli -run TestSchemas -update (-want +got):\n%s", file, diff)
-		}
-	}
-	entries, err := os.ReadDir(schemaDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if _, ok := want[e.Name()]; !ok && e.Name() != "README.md" {
-			t.Errorf("docs/schemas/%s belongs to no output", e.Name())
-		}
-	}
+	return nil
 }
 
-func writeSchemas(t *testing.T, want map[string]string) {
-	t.Helper()
-	if err := os.MkdirAll(schemaDir, 0o755); err != nil {
-		t.Fatal(err)
+func schemaOfList(name string) map[string]any {
+	return map[string]any{
+		"type":     "object",
+		"required": []string{"schema", "items", "next_cursor"},
+		"properties": map[string]any{
+			"schema":      map[string]any{"const": printer.Schema},
+			"items":       map[string]any{"type": "array", "items": map[string]any{"$ref": name + ".json"}},
+			"next_cursor": map[string]any{"type": "string"},
+		},
 	}
-	for file, text := range want {
-		if err := os.WriteFile(filepath.Join(schemaDir, file), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func document(name string, s map[string]any) string {
-	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	s["title"] = name
-	b, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		panic(err)
-	}
-	return string(b) + "\n"
 }
 
 // schemaOf says what the JSON of a type looks like. Further fields are allowed:
