@@ -53,9 +53,13 @@ var link = regexp.MustCompile(`\]\(([^)#]*)(#[^)]*)?\)`)
 // anchors headings that are there.
 func TestLinksLead(t *testing.T) {
 	t.Parallel()
-	pages, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
+	var pages []string
+	for _, dir := range []string{".", "cli", "schemas"} {
+		found, err := filepath.Glob(filepath.Join(dir, "*.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
 	}
 	for _, page := range pages {
 		text := read(t, page)
@@ -66,7 +70,7 @@ func TestLinksLead(t *testing.T) {
 			}
 			target := page
 			if file != "" {
-				target = filepath.FromSlash(file)
+				target = filepath.Join(filepath.Dir(page), filepath.FromSlash(file))
 			}
 			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s links to %s: %v", page, file, err)
