@@ -47,6 +47,10 @@ func TestMain(m *testing.M) {
 //	                           placeholders for ids, times and durations
 //	id NAME                    the first id of stdout becomes $NAME, its end $NAME8
 //	pty [-in FILE] OUT command...  run a command on a terminal of 100 columns
+//	start NAME TEXT command...  run a command beside the script, and go on when TEXT
+//	                           is in what it writes
+//	finish NAME N [INT|TERM]   wait until it ends with exit code N, after a signal;
+//	                           what it wrote is in the files NAME.out and NAME.err
 //	schema [-l] NAME FILE      validate FILE (or stdout, stderr) against docs/schemas
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -54,6 +58,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script", UpdateScripts: *update, Setup: setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"server": cmdServer, "agent": cmdAgent, "rc": cmdRC, "norm": cmdNorm, "id": cmdID, "pty": cmdPty, "schema": cmdSchema,
+			"start": cmdStart, "finish": cmdFinish,
 		},
 	})
 }
@@ -72,6 +77,7 @@ func setup(env *testscript.Env) error {
 		name, value, _ := strings.Cut(v, "=")
 		env.Setenv(name, value)
 	}
+	env.Values[besideKey{}] = map[string]*beside{}
 	env.Values[serverKey{}] = &server{dir: env.WorkDir, vars: func() []string { return env.Vars }, cleanup: env.Defer}
 	return nil
 }
@@ -213,7 +219,8 @@ var placeholders = []struct {
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "<clock>"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "<addr>"},
 	{regexp.MustCompile(`\b([0-9a-f]{8})\b`), "<short>"},
-	{regexp.MustCompile(`\b\d+m\d+s\b|\b\d+ms\b|\b\d+\.\d+s\b|\b\d+m\b|\b\d+s\b`), "<dur>"},
+	{regexp.MustCompile(`\b\d+m\d+s\b|\b\d+(\.\d+)?m?s\b|\b\d+m\b`), "<dur>"},
+	{regexp.MustCompile(`\b\d+\.\d [KMG]iB\b`), "<size>"},
 	{regexp.MustCompile(`request [0-9a-f]{16}`), "request <id>"},
 	{regexp.MustCompile(`(\S) {2,}`), "$1  "}, // the widths of columns depend on what is in them
 	{regexp.MustCompile(` +(\n|$)`), "$1"},

@@ -15,8 +15,7 @@ import (
 )
 
 // cmdPty runs a command with the three streams on a terminal of 100 columns and
-// 40 lines, and writes all that it showed to a file. A script gives the exit
-// code that it expects with $RC.
+// 40 lines, and writes all that it showed to a file.
 func cmdPty(ts *testscript.TestScript, neg bool, args []string) {
 	var input string
 	if len(args) > 1 && args[0] == "-in" {

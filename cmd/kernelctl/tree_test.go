@@ -209,7 +209,7 @@ func TestCompletion(t *testing.T) {
 		if strings.Contains(c.Use, " ") && c.ValidArgsFunction == nil && c.ValidArgs == nil && !strings.Contains(c.Use, "FILE") && !strings.Contains(c.Use, "DIR") && !strings.Contains(c.Use, "DEST") {
 			t.Errorf("%s: %q is not completed", c.CommandPath(), c.Use)
 		}
-		for _, name := range []string{"agent", "execution", "status", "type", "kind", "for", "expect", "output", "context", "time", "color"} {
+		for _, name := range []string{"agent", "execution", "status", "type", "kind", "for", "expect", "output", "context", "time", "color", "step", "by", "screen", "theme", "field", "log-level", "log-format"} {
 			if f := c.Flags().Lookup(name); f == nil {
 				continue
 			}
