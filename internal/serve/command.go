@@ -24,7 +24,7 @@ import (
 
 // Commands are those of this package, for [cli.Options].
 func Commands() []func(*cli.Host) *cobra.Command {
-	return []func(*cli.Host) *cobra.Command{newServe, newDev, newDemoAgent, newVerify, newBackup, newTorture}
+	return []func(*cli.Host) *cobra.Command{newServe, newDev, newDemoAgent, newVerify, newBackup, newBench, newEcho, newTorture}
 }
 
 func newServe(h *cli.Host) *cobra.Command {

@@ -1,0 +1,263 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/agentkernel/kernelctl/internal/wire"
+)
+
+// warm is how long the load runs before it counts.
+const warm = 300 * time.Millisecond
+
+// throughput is the closed loop at each concurrency.
+func (l *lab) throughput(ctx context.Context) error {
+	for _, callers := range l.Concurrency {
+		if _, err := l.closed(ctx, callers, min(warm, l.Duration)); err != nil {
+			return err
+		}
+		ceiling, err := l.ceiling(ctx, callers)
+		if err != nil {
+			return err
+		}
+		r, err := l.closed(ctx, callers, l.Duration)
+		if err != nil {
+			return err
+		}
+		s := l.section("steps", fmt.Sprintf("c=%d", callers))
+		more := []func(*Figure){of(ceiling)}
+		submits := bounds(0, 0)
+		switch callers {
+		case 64:
+			more = append(more, goal(8000))
+		case 16:
+			submits = bounds(0, 5)
+		}
+		s.add("throughput", r.rate(), "steps/s", Higher, more...)
+		s.latency("submit", r.submit, submits)
+		s.latency("complete", r.complete)
+		s.costs(r)
+	}
+	return nil
+}
+
+// costs adds what the server used for the steps of a load.
+func (s section) costs(r *load) {
+	s.add("server CPU", microseconds(r.cpu()), "µs/step", Lower)
+	s.add("on the disk", (r.after.disk()-r.before.disk())/float64(r.steps), "bytes/step", Lower)
+	commit := r.after.since(r.before, "kernelctl_store_commit_seconds")
+	s.add("commit p50", 1e3*commit.quantile(0.5), "ms", Told)
+	s.add("commit p99", 1e3*commit.quantile(0.99), "ms", Told)
+	s.add("batch", r.after.since(r.before, "kernelctl_store_batch_operations").mean(), "operations/commit", Told)
+}
+
+// until runs one execution after another, alone, for a duration.
+func (l *lab) until(ctx context.Context, fn func(ctx context.Context, c *caller) error) error {
+	return l.callers(ctx, 1, func(ctx context.Context, _ int, conn *conn) error {
+		for began, c := time.Now(), l.caller(conn); time.Since(began) < l.Duration; {
+			if err := fn(ctx, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// dispatch is how soon the agent of an idle server is woken.
+func (l *lab) dispatch(ctx context.Context) error {
+	var took samples
+	err := l.until(ctx, func(ctx context.Context, c *caller) error {
+		if err := c.begin(ctx, ""); err != nil {
+			return err
+		}
+		took = c.took.dispatch
+		return c.finish("complete")
+	})
+	l.section("dispatch", "").latency("create to webhook", took, bounds(3, 10))
+	return err
+}
+
+// approval is how soon the agent is woken when a person has decided.
+func (l *lab) approval(ctx context.Context) error {
+	var took samples
+	err := l.until(ctx, func(ctx context.Context, c *caller) error {
+		if err := c.begin(ctx, ""); err != nil {
+			return err
+		}
+		d, err := c.gate(ctx)
+		if err != nil {
+			return err
+		}
+		took = append(took, d)
+		answer, err := c.submit(wire.KindToolCall, gatedTool, gateArgs)
+		if err != nil {
+			return err
+		}
+		step, err := expect(answer, wire.DecisionProceed)
+		if err != nil {
+			return err
+		}
+		if err := c.report(step, c.result()); err != nil {
+			return err
+		}
+		return c.finish("complete")
+	})
+	l.section("approval", "").latency("grant to webhook", took, bounds(3, 0))
+	return err
+}
+
+var gateArgs = []byte(`{"to":"team@example.com"}`)
+
+// gate submits a step that waits for a person, grants it, and waits for the
+// webhook that resumes the run. It says how long that took from the grant's
+// answer on.
+func (c *caller) gate(ctx context.Context) (time.Duration, error) {
+	answer, err := c.submit(wire.KindToolCall, gatedTool, gateArgs)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := expect(answer, wire.DecisionBlocked); err != nil {
+		return 0, err
+	}
+	if _, err := c.asClient("POST", "/v0/approvals/"+text(answer, "approval_id")+"/grant", []byte(`{"decided_by":"bench"}`)); err != nil {
+		return 0, err
+	}
+	granted := time.Now()
+	got, err := c.lab.hooks.await(ctx, c.now.execution)
+	c.now = got.attempt
+	return max(0, got.at.Sub(granted)), err
+}
+
+// replay has a resumed agent submit again all that it did before.
+func (l *lab) replay(ctx context.Context) error {
+	const recorded = 1000
+	return l.callers(ctx, 1, func(ctx context.Context, _ int, conn *conn) error {
+		c := l.caller(conn)
+		if err := c.begin(ctx, ""); err != nil {
+			return err
+		}
+		began := time.Now()
+		for range recorded {
+			if err := c.next(); err != nil {
+				return err
+			}
+		}
+		anew := recorded / time.Since(began).Seconds()
+		if _, err := c.gate(ctx); err != nil {
+			return err
+		}
+		c.n, c.took = 0, timings{}
+		began = time.Now()
+		for range recorded {
+			c.n++
+			answer, err := c.submit(wire.KindToolCall, allowedTool, c.args())
+			if err != nil {
+				return err
+			}
+			if _, err := expect(answer, wire.DecisionReplay); err != nil {
+				return err
+			}
+		}
+		again := recorded / time.Since(began).Seconds()
+		s := l.section("replay", "")
+		s.add("recorded", anew, "steps/s", Higher)
+		s.add("replayed", again, "steps/s", Higher)
+		s.add("replayed over recorded", again/anew, "×", Higher, goal(1.5))
+		s.latency("replayed submit", c.took.submit)
+		return c.finish("complete")
+	})
+}
+
+// deep is what a step costs late in a long execution.
+func (l *lab) deep(ctx context.Context) error {
+	const (
+		short  = 10     // steps before the shallow ones
+		long   = 10_000 // steps before the deep ones
+		window = 2000   // steps that are measured
+	)
+	shallow, err := l.window(ctx, window/l.Steps, short, l.Steps)
+	if err != nil {
+		return err
+	}
+	far, err := l.window(ctx, 1, long, window)
+	if err != nil {
+		return err
+	}
+	s := l.section("deep", "")
+	wall := func(r *load) float64 { return microseconds(r.elapsed) / float64(r.steps) }
+	s.add("step 10, wall", wall(shallow), "µs/step", Lower)
+	s.add("step 10, server CPU", microseconds(shallow.cpu()), "µs/step", Lower)
+	s.add("step 10,000, wall", wall(far), "µs/step", Lower)
+	s.add("step 10,000, server CPU", microseconds(far.cpu()), "µs/step", Lower)
+	s.add("wall, 10,000 over 10", wall(far)/wall(shallow), "×", Lower, goal(1.2))
+	s.add("CPU, 10,000 over 10", float64(far.cpu())/float64(max(1, shallow.cpu())), "×", Lower, goal(1.2))
+	return nil
+}
+
+// window has executions record some steps first, and then measures the next
+// ones of each, one request after another.
+func (l *lab) window(ctx context.Context, executions, before, steps int) (*load, error) {
+	r := &load{steps: executions * steps}
+	return r, l.callers(ctx, 1, func(ctx context.Context, _ int, conn *conn) error {
+		runs := make([]*caller, executions)
+		for i := range runs {
+			runs[i] = l.caller(conn)
+			if err := runs[i].begin(ctx, ""); err != nil {
+				return err
+			}
+			if err := l.history(ctx, runs[i], before); err != nil {
+				return err
+			}
+		}
+		var err error
+		if r.before, err = l.server.scrape(ctx); err != nil {
+			return err
+		}
+		began := time.Now()
+		for _, c := range runs {
+			for range steps {
+				if err := c.next(); err != nil {
+					return err
+				}
+			}
+		}
+		r.elapsed = time.Since(began)
+		if r.after, err = l.server.scrape(ctx); err != nil {
+			return err
+		}
+		for _, c := range runs {
+			if err := c.finish("complete"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// history gives a run its first steps, quickly: an agent may do several at once.
+func (l *lab) history(ctx context.Context, c *caller, steps int) error {
+	const hands = 16
+	if steps < 10*hands {
+		for range steps {
+			if err := c.next(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	now, from := c.now, c.n
+	err := l.callers(ctx, hands, func(_ context.Context, i int, conn *conn) error {
+		hand := l.caller(conn)
+		hand.now = now
+		for n := i; n < steps; n += hands {
+			hand.n = from + n
+			if err := hand.next(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	c.n = from + steps
+	return err
+}
