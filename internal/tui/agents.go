@@ -210,7 +210,7 @@ func reportText(r *wire.PolicyTestReport, on string) string {
 		if !x.Pass {
 			mark = "MISMATCH"
 		}
-		fmt.Fprintf(&b, "  %s %s%s %s: %s by %s", mark, strings.TrimLeft(x.Name+"  ", " "), x.Kind, x.Target, x.Decision, x.RuleID)
+		fmt.Fprintf(&b, "  %s %s%s %s: %s by %s", mark, caseName(x), x.Kind, x.Target, x.Decision, x.RuleID)
 		if x.Failure != "" {
 			fmt.Fprintf(&b, "  (%s)", x.Failure)
 		}
@@ -220,6 +220,14 @@ func reportText(r *wire.PolicyTestReport, on string) string {
 		fmt.Fprintf(&b, "  rules that no case met: %s\n", strings.Join(r.UnexercisedRules, ", "))
 	}
 	return b.String()
+}
+
+// caseName is the name of a case, when that says more than its target.
+func caseName(x wire.PolicyResult) string {
+	if x.Name == "" || x.Name == x.Target {
+		return ""
+	}
+	return x.Name + "  "
 }
 
 func (s *agentsScreen) act(m *Model, a action) tea.Cmd {

@@ -122,8 +122,6 @@ func (s *approvalsScreen) act(m *Model, a action) tea.Cmd {
 		} else if x := s.selected(m.st); x != nil {
 			return m.openDetail(x.ExecutionID)
 		}
-	case actGrant, actDeny:
-		return m.startDecide(a == actGrant, s.subjects(m.st))
 	default:
 		if s.onText {
 			s.args.act(a)

@@ -31,7 +31,10 @@ Approvals are decided as the user of the context, KERNELCTL_BY or --by. Nothing
 is decided with one key: g and d open a question that shows all arguments.
 
 The section ui of the configuration file sets theme (auto, ansi, dark, light,
-mono), notify (bell, osc9, off), mouse (true, false) and keys (ACTION: KEYS).`,
+mono), borders (ascii, unicode), notify (bell, osc9, off), mouse (true, false)
+and keys (ACTION: KEYS). The screen, the orders and the filters of last time come
+again; they are kept in tui.json, and errors in tui.log, in
+$XDG_STATE_HOME/kernelctl. With --accessible it is kernelctl approvals watch.`,
 		Example: `  kernelctl ui --by alice
   kernelctl ui --screen executions
   kernelctl ui --context prod --read-only`,
@@ -52,6 +55,10 @@ func runUI(cmd *cobra.Command, h *cli.Host) error {
 		return err
 	}
 	set := s.Settings()
+	if io := h.Streams(); set.Accessible || io.Accessible {
+		io.Notef("note: nothing is redrawn, so this is kernelctl approvals watch")
+		return instead(cmd, "approvals", "watch")
+	}
 	stage, err := NewStage(h, set, cmd, "kernelctl approvals watch")
 	if err != nil {
 		return err
@@ -62,6 +69,20 @@ func runUI(cmd *cobra.Command, h *cli.Host) error {
 	}
 	stage.contexts(cmd, h, set)
 	return stage.Show(cmd.Context(), p)
+}
+
+// instead runs another command of the same program, with the global flags of
+// cmd.
+func instead(cmd *cobra.Command, words ...string) error {
+	other, _, err := cmd.Root().Find(words)
+	if err != nil {
+		return err
+	}
+	if err := other.ParseFlags(nil); err != nil { // which lets it inherit the global flags
+		return err
+	}
+	other.SetContext(cmd.Context())
+	return other.RunE(other, nil)
 }
 
 // place is the service that the settings name. It has a client of its own: that

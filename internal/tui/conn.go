@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"syscall"
@@ -116,6 +117,8 @@ func reason(err error) string {
 		return "no answer"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer in time"
 	}
 	if e := (*client.ConnectionError)(nil); errors.As(err, &e) {
 		if e.Timeout {

@@ -340,8 +340,6 @@ func (s *detailScreen) hear(ds []wire.StreamDelta) {
 // act does what a key means in the pane that has the focus.
 func (s *detailScreen) act(m *Model, a action) tea.Cmd {
 	switch a {
-	case actGrant, actDeny:
-		return m.startDecide(a == actGrant, m.subjects())
 	case actEvents:
 		s.turn(paneEvents)
 	case actSteps:

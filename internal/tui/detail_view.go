@@ -77,7 +77,12 @@ func (s *detailScreen) arrange(m *Model, w, h int) {
 func (s *detailScreen) fillOutput() {
 	at := s.out.at
 	last := at >= len(s.out.rows)-1
-	s.out.show(fmt.Sprint("out", s.heardOut), func() doc { return newText(string(s.output)) })
+	s.out.show(fmt.Sprint("out", s.heardOut), func() doc {
+		if len(s.output) == 0 {
+			return newText("Nothing yet. Live output is shown as it comes, and is not stored.")
+		}
+		return newText(string(s.output))
+	})
 	if last {
 		at = len(s.out.rows) - 1
 	}
@@ -213,7 +218,7 @@ func (s *detailScreen) eventsTitle() string {
 
 func (s *detailScreen) outputTitle() string {
 	if len(s.output) == 0 {
-		return "live output, not stored: nothing yet"
+		return "live output"
 	}
 	return "live output, not stored"
 }

@@ -143,7 +143,7 @@ func (v *docView) layout() {
 	v.rows = v.rows[:0]
 	for i := 0; i < len(v.lines); i++ {
 		if v.whole(i) {
-			for p, piece := range text.Hard(v.lines[i].text, max(v.w-2, 1)) {
+			for p, piece := range hanging(v.lines[i].text, max(v.w-2, 1)) {
 				v.rows = append(v.rows, docRow{i, piece, p > 0})
 			}
 		} else {
@@ -154,6 +154,21 @@ func (v *docView) layout() {
 		}
 	}
 	v.to(v.row(line))
+}
+
+// hanging breaks a line into pieces of at most w cells. All but the first stand
+// a little further in than the line does.
+func hanging(s string, w int) []string {
+	pieces := text.Hard(s, w)
+	if len(pieces) == 1 || !strings.HasPrefix(s, pieces[0]) {
+		return pieces
+	}
+	in := min(len(s)-len(strings.TrimLeft(s, " "))+2, w/2)
+	out := pieces[:1:1]
+	for _, rest := range text.Hard(s[len(pieces[0]):], w-in) {
+		out = append(out, strings.Repeat(" ", in)+rest)
+	}
+	return out
 }
 
 // whole reports whether a line is broken where it is too long, and not cut.

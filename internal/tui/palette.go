@@ -243,5 +243,6 @@ func (m *Model) dialed(d dialedMsg) tea.Cmd {
 	m.ex.set(nil)
 	m.ag, m.me, m.hist = agentsScreen{}, metricsScreen{}, history{}
 	cmd := m.visit(scrApprovals)
+	m.say("at %s now", text.Clean(d.name))
 	return tea.Batch(cmd, m.connect())
 }

@@ -66,6 +66,8 @@ func (m *Model) act(a action) tea.Cmd {
 		}
 	case actCopy:
 		m.chord = m.can(actCopy)
+	case actGrant, actDeny:
+		return m.startDecide(a == actGrant, m.subjects()) // which says why not
 	case actCancelRun:
 		return m.startCancel(m.execution())
 	default:
@@ -211,11 +213,11 @@ func (m *Model) leave(quit bool) tea.Cmd {
 	case m.screen == scrAgents && m.ag.onText:
 		m.ag.onText = false
 		return nil
-	case m.screen == scrDetail || m.screen == scrDiverge:
-		return m.up()
 	case m.filtered() != "":
 		m.setFilter("")
 		return nil
+	case m.screen == scrDetail || m.screen == scrDiverge:
+		return m.up()
 	case !quit:
 		return nil
 	}

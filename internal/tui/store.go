@@ -296,15 +296,15 @@ func (s *store) alike(a *approval) []*approval {
 	return past
 }
 
-// like are the executions with this id, or else those whose id begins or ends
-// so, with four characters at least.
+// like are the executions with this id, or else those whose id, or the short form
+// of it, begins or ends so, with four characters at least.
 func (s *store) like(part string) []string {
 	if s.executions[part] != nil {
 		return []string{part}
 	}
 	var found []string
 	for id := range s.executions {
-		if len(part) >= 4 && (strings.HasPrefix(id, part) || strings.HasSuffix(id, part)) {
+		if len(part) >= 4 && (strings.HasPrefix(id, part) || strings.HasSuffix(id, part) || strings.HasPrefix(short(id), part)) {
 			found = append(found, id)
 		}
 	}

@@ -120,10 +120,12 @@ func (m *Model) header() string {
 			left += tab
 		}
 	}
-	where := strings.TrimPrefix(strings.TrimPrefix(m.place.Client.Server(), "http://"), "https://")
-	if m.place.Name != "" {
-		where = m.place.Name + "  " + where
-	}
+	return m.th.header(m.place.Color, text.Between(left, m.where(m.w-text.Width(left)-1), m.w))
+}
+
+// where says in the cells that are left which place this is, and who decides.
+// The name of the context is worth more than the address.
+func (m *Model) where(w int) string {
 	who := m.place.By
 	if who == "" {
 		who = "(nobody)"
@@ -132,11 +134,17 @@ func (m *Model) header() string {
 		who = "read-only"
 	}
 	who = text.Cut(text.Clean(who), 20)
-	right := text.Cut(text.Clean(where), max(m.w/3, 10)) + "  " + who
-	if text.Width(left)+text.Width(right)+2 > m.w {
-		right = who
+	server := strings.TrimPrefix(strings.TrimPrefix(m.place.Client.Server(), "http://"), "https://")
+	name := text.Cut(text.Clean(m.place.Name), 24)
+	if name != "" {
+		name += "  "
 	}
-	return m.th.header(m.place.Color, text.Between(left, right, m.w))
+	for _, s := range []string{name + text.Cut(text.Clean(server), max(m.w/3, 10)) + "  " + who, name + who} {
+		if text.Width(s) <= w {
+			return s
+		}
+	}
+	return who
 }
 
 func (m *Model) crumb() string {
