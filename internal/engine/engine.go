@@ -179,6 +179,10 @@ func (e *Engine) Header(ctx context.Context, id kernel.ExecutionID) (*store.Head
 	return &h, nil
 }
 
+// Backlog is how much of the room for waiting commands is taken, 0 to 1: at 1
+// they are refused with [store.ErrOverloaded].
+func (e *Engine) Backlog() float64 { return e.store.Backlog() }
+
 // Ready writes a row of no meaning: whether the store can take anything now.
 func (e *Engine) Ready(ctx context.Context) error {
 	return e.store.Update(ctx, func(tx store.Tx) error { return tx.Probe(kernel.At(time.Now())) })

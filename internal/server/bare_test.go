@@ -23,17 +23,20 @@ import (
 type bare struct {
 	*server.Server
 	engine *engine.Engine
+	db     *sqlite.DB
 	hub    *stream.Hub
 	t      testing.TB
 
-	mu   sync.Mutex
+	committing chan struct{} // a token when the writer tells of a commit
+
+	mu   sync.Mutex        // held: the writer stands still after its next commit
 	held []store.Committed // nil: nothing is held back
 }
 
 func newBare(t testing.TB, opts server.Options) *bare {
 	t.Helper()
 	hub := stream.NewHub()
-	b := &bare{hub: hub, t: t}
+	b := &bare{hub: hub, t: t, committing: make(chan struct{}, 1)}
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "kernel.db"), sqlite.Options{OnCommit: b.committed})
 	if err != nil {
 		t.Fatal(err)
@@ -55,12 +58,16 @@ func newBare(t testing.TB, opts server.Options) *bare {
 		t.Fatal(err)
 	}
 	opts.Dev = true
-	b.Server, b.engine = server.New(e, hub, opts), e
+	b.Server, b.engine, b.db = server.New(e, hub, opts), e, db
 	return b
 }
 
 // committed tells the hub, unless the test holds it back.
 func (b *bare) committed(batch []store.Committed) {
+	select {
+	case b.committing <- struct{}{}:
+	default:
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.held != nil {
@@ -80,6 +87,27 @@ func (b *bare) hold() (release func()) {
 		defer b.mu.Unlock()
 		b.hub.Committed(b.held)
 		b.held = nil
+	}
+}
+
+// stall has the writer stop after a commit about an execution, until release
+// lets it go on.
+func (b *bare) stall(id kernel.ExecutionID) (release func()) {
+	b.t.Helper()
+	b.mu.Lock()
+	select { // of an earlier commit
+	case <-b.committing:
+	default:
+	}
+	signalled := make(chan struct{})
+	go func() {
+		defer close(signalled)
+		b.signal(id, "1")
+	}()
+	<-b.committing
+	return func() {
+		b.mu.Unlock()
+		<-signalled
 	}
 }
 

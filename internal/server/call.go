@@ -80,9 +80,13 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// admit checks the credential, the execution and the dispatch headers, in the
-// order that the API promises: 401, 404, 403, 400.
+// admit refuses what there is no room for, and checks the credential, the
+// execution and the dispatch headers, in the order that the API promises: 429,
+// 401, 404, 403, 400.
 func (c *call) admit(r Route) error {
+	if c.s.engine.Backlog() > r.Priority.room() {
+		return store.ErrOverloaded
+	}
 	asAgent := r.Auth == Agent || r.Auth == Either && c.carriesAgentHeader()
 	agent := kernel.AgentID("")
 	switch {

@@ -24,6 +24,8 @@ type sick struct {
 
 func (s *sick) Update(context.Context, func(store.Tx) error, ...store.Body) error { return s.err }
 
+func (s *sick) Backlog() float64 { return 0 }
+
 func (s *sick) Agents(context.Context) ([]store.Agent, error) { return nil, s.err }
 
 // TestFaultsOfTheStore: which faults are said to be what, and that nothing of

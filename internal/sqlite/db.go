@@ -101,6 +101,9 @@ func (db *DB) Sizes() (file, wal int64) {
 // QueueLength is how many operations wait for the writer.
 func (db *DB) QueueLength() int { return len(db.ops) }
 
+// Backlog implements [store.Writer].
+func (db *DB) Backlog() float64 { return float64(len(db.ops)) / float64(cap(db.ops)) }
+
 // Close releases a database whose Run was never started, and never will be;
 // Run closes by itself.
 func (db *DB) Close() error {

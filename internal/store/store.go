@@ -33,6 +33,9 @@ type Writer interface {
 	Update(ctx context.Context, fn func(tx Tx) error, bodies ...Body) error
 	// Chore is Update for maintenance, which waits until nothing else does.
 	Chore(ctx context.Context, fn func(tx Tx) error) error
+	// Backlog is how much of the room for waiting operations is taken, 0 to 1.
+	// At 1, Update returns [ErrOverloaded].
+	Backlog() float64
 }
 
 // Body is a body that an operation may save.
