@@ -99,7 +99,7 @@ func (f *fleet) webhook(w http.ResponseWriter, r *http.Request, agent string) {
 	case 1: // acknowledged, and then nothing: its lease lapses
 	default:
 		a := &attempt{fleet: f, agent: f.agents[agent], execution: hook.ExecutionID, dispatch: d, random: random}
-		f.runs.Go(func() { a.run(f.ctx) }) //nolint:contextcheck // an agent outlives its webhook
+		f.runs.Go(func() { a.run(f.ctx) }) // it outlives its webhook
 	}
 }
 
@@ -122,7 +122,7 @@ type input struct {
 // run carries out the program from its beginning, as far as it is let.
 func (a *attempt) run(ctx context.Context) {
 	var x wire.Execution
-	if a.ask("reading an execution", ctx, func() (err error) {
+	if a.ask(ctx, "reading an execution", func() (err error) {
 		x, err = a.agent.GetExecution(ctx, a.execution)
 		return err
 	}) != nil {
@@ -146,7 +146,7 @@ func (a *attempt) run(ctx context.Context) {
 }
 
 // ask insists on an answer, and notes one that cannot be.
-func (a *attempt) ask(what string, ctx context.Context, request func() error) error { //nolint:revive // reads as a sentence
+func (a *attempt) ask(ctx context.Context, what string, request func() error) error {
 	return insist(ctx, func() error { return a.fleet.ledger.judge(what, request()) })
 }
 
@@ -173,7 +173,7 @@ func (a *attempt) submit(ctx context.Context, o *op) (answer wire.Decision, err 
 	a.submits++
 	key := strconv.Itoa(a.submits)
 	began := time.Now()
-	err = a.ask("a submit", ctx, func() (err error) {
+	err = a.ask(ctx, "a submit", func() (err error) {
 		if o.waits > 0 {
 			answer, err = a.agent.Wait(ctx, a.dispatch, a.execution, wire.Wait{SignalType: signalType, TimeoutSeconds: &o.waits})
 			return err
@@ -193,7 +193,7 @@ func (a *attempt) effect(ctx context.Context, o *op, step string) bool {
 	if pause(ctx, o.takes) != nil {
 		return false
 	}
-	if a.random.IntN(20) == 0 && a.ask("a heartbeat", ctx, func() error { return a.agent.Heartbeat(ctx, a.dispatch, a.execution) }) != nil {
+	if a.random.IntN(20) == 0 && a.ask(ctx, "a heartbeat", func() error { return a.agent.Heartbeat(ctx, a.dispatch, a.execution) }) != nil {
 		return false
 	}
 	body := encode(map[string]any{
@@ -208,7 +208,7 @@ func (a *attempt) effect(ctx context.Context, o *op, step string) bool {
 	for range 1 + a.random.IntN(20)/19 { // now and then twice
 		began := time.Now()
 		var answer wire.Decision
-		if a.ask("a report", ctx, func() (err error) {
+		if a.ask(ctx, "a report", func() (err error) {
 			if o.fails {
 				answer, err = a.agent.FailStep(ctx, a.dispatch, a.execution, step, wire.FailStep{Error: body})
 				return err
@@ -232,7 +232,7 @@ func (a *attempt) end(ctx context.Context, p *program) {
 	began := time.Now()
 	if p.fails {
 		const reason = "the program says so"
-		if a.ask("failing an execution", ctx, func() error {
+		if a.ask(ctx, "failing an execution", func() error {
 			return a.agent.FailExecution(ctx, a.dispatch, a.execution, wire.FailExecution{Error: reason})
 		}) == nil {
 			a.fleet.ledger.ended(a.execution, failed(reason), began)
@@ -240,7 +240,7 @@ func (a *attempt) end(ctx context.Context, p *program) {
 		return
 	}
 	output := encode(map[string]any{"by": a.dispatch.ID, "attempt": a.dispatch.Attempt})
-	if a.ask("completing an execution", ctx, func() error {
+	if a.ask(ctx, "completing an execution", func() error {
 		return a.agent.CompleteExecution(ctx, a.dispatch, a.execution, wire.CompleteExecution{Output: output})
 	}) == nil {
 		a.fleet.ledger.ended(a.execution, completed(output), began)

@@ -101,7 +101,10 @@ func (s *shown) read(ctx context.Context, api *client.Client, id string) (err er
 		}
 		s.events = append(s.events, e)
 	}
-	s.approvals, err = api.ListApprovals(ctx, client.ApprovalFilter{Status: wire.ApprovalsAll, ExecutionID: id, Limit: 1000})
+	if s.approvals, err = api.ListApprovals(ctx, client.ApprovalFilter{Status: wire.ApprovalsAll, ExecutionID: id, Limit: 1000}); err != nil {
+		return err
+	}
+	_, err = api.GetExecution(ctx, id) // that retention did not remove it in between
 	return err
 }
 

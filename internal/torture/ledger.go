@@ -242,35 +242,33 @@ func (l *ledger) decided(id string, o *op, a *wire.Decision, began time.Time) {
 		return
 	}
 	f.wasAlive(began)
-	if a.StepID == "" {
+	if !records(o, a) {
 		return
-	}
-	switch a.Decision {
-	case wire.DecisionProceed, wire.DecisionDenied, wire.DecisionReplay, wire.DecisionBlocked:
-	default:
-		return // nothing is recorded of it
-	}
-	if a.Decision == wire.DecisionBlocked && a.ApprovalID == "" && o.waits == 0 {
-		return // parked: the row of the step comes later
 	}
 	l.writes++
 	s := f.step(a.StepID)
 	s.mode, s.wait, s.args = o.mode, o.waits > 0, digestOf(o.args)
-	switch a.Decision {
-	case wire.DecisionProceed:
-		s.allowed = true
-	case wire.DecisionDenied:
-		s.denied = true
-	case wire.DecisionReplay:
+	s.allowed = s.allowed || a.Decision == wire.DecisionProceed
+	s.denied = s.denied || a.Decision == wire.DecisionDenied
+	if a.Decision == wire.DecisionReplay {
 		l.settle(f, a.StepID, replayed(a))
-	case wire.DecisionBlocked:
-		if a.ApprovalID != "" {
-			if _, ok := f.approvals[a.ApprovalID]; !ok {
-				f.approvals[a.ApprovalID] = verdict{}
-			}
-		}
-	default:
 	}
+	if _, known := f.approvals[a.ApprovalID]; a.ApprovalID != "" && !known {
+		f.approvals[a.ApprovalID] = verdict{}
+	}
+}
+
+// records reports whether an answer promises a record of the step: not one that
+// was refused, or that is parked.
+func records(o *op, a *wire.Decision) bool {
+	switch a.Decision {
+	case wire.DecisionProceed, wire.DecisionDenied, wire.DecisionReplay:
+		return true
+	case wire.DecisionBlocked:
+		return a.ApprovalID != "" || o.waits > 0
+	case wire.DecisionExecutionBlocked, wire.DecisionRateLimited, wire.DecisionExecutionTerminal, wire.DecisionRecorded:
+	}
+	return false
 }
 
 // replayed is the outcome that a replay tells.
@@ -333,7 +331,7 @@ func (l *ledger) reported(id, step string, o outcome, a *wire.Decision, began ti
 		l.settle(f, step, replayed(a))
 	case wire.DecisionExecutionTerminal:
 		f.mayEnd = true
-	default:
+	case wire.DecisionProceed, wire.DecisionDenied, wire.DecisionBlocked, wire.DecisionExecutionBlocked, wire.DecisionRateLimited:
 		l.wrongf("execution %s: the report of step %s was answered %q", id, step, a.Decision)
 	}
 }

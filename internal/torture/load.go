@@ -22,7 +22,7 @@ type load struct {
 }
 
 // sessions bounds how many clients are at work; more would only wait.
-const sessions = 512
+const sessions = 128
 
 // run creates executions at a fixed rate, as long as the service keeps up, and
 // decides approvals, until ctx ends.
@@ -40,7 +40,7 @@ func (l *load) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if l.ledger.live() > max(64, int(20*l.rate)) {
+		if l.ledger.live() > max(64, int(2*l.rate)) {
 			continue // it does not keep up
 		}
 		select {

@@ -13,8 +13,12 @@ func (r Round) String() string {
 	if r.Ready > 0 {
 		ready = fmt.Sprintf("%.0fms", 1000*r.Ready)
 	}
-	return fmt.Sprintf("round %3d  %-12s kills %3d  starts %d  ready %6s  acknowledged %6d  audited %4d  gone %3d  verified %6d events in %.2fs  backups %d",
+	text := fmt.Sprintf("round %3d  %-15s kills %3d  starts %d  ready %6s  acknowledged %6d  audited %4d  gone %3d  verified %6d events in %.2fs  backups %d",
 		r.N, r.Moment, r.Kills, r.Starts, ready, r.Writes, r.Audited, r.Gone, r.Events, r.VerifySecond, r.Backups)
+	if r.Recovery > 0 {
+		text += fmt.Sprintf("  went on %.0fms after space was freed", 1000*r.Recovery)
+	}
+	return text
 }
 
 // Text is the report for a person.

@@ -23,19 +23,20 @@ const token = "torture-token-torture-token"
 type place struct {
 	binary string
 	dir    string // of the database and what belongs to it
+	aside  string // folder of what is kept about it, never on a full disk
 	listen string // host:port
 	api    *client.Client
 }
 
-func newPlace(ctx context.Context, binary, dir string) (*place, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+func newPlace(ctx context.Context, binary, dir, aside string) (*place, error) {
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.MkdirAll(aside, 0o700)); err != nil {
 		return nil, err
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("find a free port: %w", err)
 	}
-	p := &place{binary: binary, dir: dir, listen: l.Addr().String()}
+	p := &place{binary: binary, dir: dir, aside: aside, listen: l.Addr().String()}
 	if p.api, err = api("http://"+p.listen, token, sessions); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -43,7 +44,7 @@ func newPlace(ctx context.Context, binary, dir string) (*place, error) {
 }
 
 func (p *place) db() string  { return filepath.Join(p.dir, "kernel.db") }
-func (p *place) log() string { return filepath.Join(p.dir, "server.log") }
+func (p *place) log() string { return filepath.Join(p.aside, "server.log") }
 
 // command is this program run again, with nothing of our own settings.
 func (p *place) command(args ...string) *exec.Cmd {

@@ -72,12 +72,12 @@ var bounds = []struct {
 // Soak runs a server under a steady load, without a kill, and watches it.
 func Soak(ctx context.Context, o SoakOptions) (report SoakReport, err error) {
 	report.Seed = o.Seed
-	s, err := newScene(ctx, &o.Options, filepath.Join(o.Dir, "files"))
+	s, err := newScene(ctx, &o.Options, filepath.Join(o.Dir, "files"), filepath.Join(o.Dir, "about-files"))
 	if err != nil {
 		return report, err
 	}
 	defer s.close()
-	t := &torture{opts: o.Options, random: source(o.Seed, "soak"), scene: s, round: Round{N: 1, Moment: "soak"}}
+	t := &torture{opts: o.Options, data: o.Dir, random: source(o.Seed, "soak"), scene: s, round: Round{N: 1, Moment: "soak"}}
 	if err := t.start(o.Retention); err != nil {
 		return report, err
 	}
