@@ -29,6 +29,7 @@ type place struct {
 	t      *testing.T
 	server *server
 	client *client.Client
+	agent  wire.RegisterAgent
 }
 
 func newPlace(t *testing.T) *place {
@@ -49,7 +50,8 @@ func newPlace(t *testing.T) *place {
 		cancel()
 		_ = a.Shutdown(ctx)
 	})
-	_, err = c.RegisterAgent(t.Context(), wire.RegisterAgent{ID: "demo", WebhookURL: web.URL, Secret: "secret"})
+	p.agent = wire.RegisterAgent{ID: "demo", WebhookURL: web.URL, Secret: "secret"}
+	_, err = c.RegisterAgent(t.Context(), p.agent)
 	p.must(err)
 	return p
 }
