@@ -51,14 +51,15 @@ type audited struct {
 // readers is how many reads an audit has under way.
 const readers = 6
 
-// audit reads back every execution of which something was learned since it was
-// audited last, and a share of the others. What is wrong goes into the ledger.
-func (s *scene) audit(ctx context.Context, r *rand.Rand, share float64) (audited, error) {
+// audit reads back executions of which something was learned since they were
+// audited last, and a share of the others, at most so many. What is wrong goes
+// into the ledger.
+func (s *scene) audit(ctx context.Context, r *rand.Rand, share float64, most int) (audited, error) {
 	var total audited
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(readers)
-	for _, f := range s.ledger.chosen(func() bool { return r.Float64() < share }) {
+	for _, f := range s.ledger.chosen(r, share, most) {
 		group.Go(func() error {
 			var got shown
 			began := time.Now()
@@ -128,19 +129,22 @@ func (l *ledger) gone(id string) bool {
 	return true
 }
 
-// chosen are copies of the facts to be audited: those that are not fresh, and
-// those of the others that also says.
-func (l *ledger) chosen(also func() bool) []*facts {
+// chosen are copies of the facts to be audited, drawn from those that are not
+// fresh, and from a share of the others.
+func (l *ledger) chosen(r *rand.Rand, share float64, most int) []*facts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []*facts
-	for _, id := range slices.Sorted(maps.Keys(l.executions)) { // in the order of their creation
-		f := l.executions[id]
-		if f.key == "" || f.fresh && !also() {
-			continue // its creation was not answered yet, or it was audited
+	for _, f := range l.executions {
+		if f.key != "" && (!f.fresh || r.Float64() < share) { // else its creation was not answered yet
+			all = append(all, f)
 		}
+	}
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	all = all[:min(most, len(all))]
+	for i, f := range all {
 		f.fresh = true
-		all = append(all, f.clone())
+		all[i] = f.clone()
 	}
 	return all
 }

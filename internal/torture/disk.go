@@ -75,10 +75,10 @@ func (t *torture) fillOnce(ctx context.Context) error {
 			return err
 		}
 		if !t.arrive(ctx) {
-			return nil
+			return ctx.Err()
 		}
 	}
-	if err := t.audit(ctx, shareAgain); err != nil {
+	if err := t.auditSome(ctx); err != nil {
 		return err
 	}
 	ballast := filepath.Join(t.data, "ballast")
@@ -139,6 +139,9 @@ func (t *torture) recovers(ctx context.Context) error {
 		}
 	}
 	report, err := sqlite.Verify(ctx, s.db(), sqlite.VerifyOptions{}) // while it works on
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil || !report.OK() {
 		s.ledger.problem("verify: %v %v", err, report.Problems)
 	}

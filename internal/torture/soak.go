@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -112,7 +113,7 @@ func (t *torture) finishSoak(ctx context.Context) error {
 	if err := t.scene.end(ctx); err != nil {
 		return err
 	}
-	if err := t.audit(ctx, 1); err != nil {
+	if err := t.auditAll(ctx); err != nil {
 		return err
 	}
 	if err := t.scene.stop(); err != nil {
@@ -135,7 +136,7 @@ func (t *torture) watch(ctx context.Context, o *SoakOptions, report *SoakReport)
 		for {
 			select {
 			case <-audits.C:
-				if err := t.audit(auditing, shareAgain); err != nil {
+				if err := t.audit(auditing, shareAgain, math.MaxInt); err != nil {
 					done <- err
 					return
 				}

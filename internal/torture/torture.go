@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -278,13 +279,13 @@ func (t *torture) conclude(ctx context.Context) error {
 			return err
 		}
 		if !t.arrive(ctx) {
-			return nil
+			return ctx.Err()
 		}
 	}
 	if err := s.end(ctx); err != nil {
 		return err
 	}
-	if err := t.audit(ctx, 1); err != nil {
+	if err := t.auditAll(ctx); err != nil {
 		return err
 	}
 	if err := s.stop(); err != nil {
@@ -311,7 +312,7 @@ func (t *torture) live(ctx context.Context, x *round) error {
 		return err
 	}
 	if !t.arrive(ctx) {
-		return nil
+		return ctx.Err()
 	}
 	if err := t.work(ctx, x); err != nil {
 		return err
@@ -364,9 +365,13 @@ func copyFile(from, to string) (err error) {
 	return errors.Join(err, out.Close())
 }
 
-// arrive waits until the server is ready, and reports whether it is.
+// arrive waits until the server is ready, and reports whether it is: false also
+// when ctx ends.
 func (t *torture) arrive(ctx context.Context) bool {
 	took, err := t.scene.ready(ctx, t.scene.server, readyWithin)
+	if ctx.Err() != nil {
+		return false
+	}
 	if err != nil {
 		t.scene.ledger.problem("%v", err)
 		return false
@@ -382,11 +387,22 @@ func (t *torture) strike() {
 	t.report.Kills++
 }
 
-// shareAgain is how much of what was audited, and not touched since, is audited again.
-const shareAgain = 0.15
+// An audit after a start takes some of what was audited before and not touched
+// since, and is bounded, so that there are many starts; the last one in a folder
+// takes everything.
+const (
+	shareAgain = 0.15
+	mostAtOnce = 250
+)
 
-func (t *torture) audit(ctx context.Context, share float64) error {
-	got, err := t.scene.audit(ctx, t.random, share)
+// auditSome reads back a part of what was acknowledged.
+func (t *torture) auditSome(ctx context.Context) error { return t.audit(ctx, shareAgain, mostAtOnce) }
+
+// auditAll reads back all of it.
+func (t *torture) auditAll(ctx context.Context) error { return t.audit(ctx, 1, math.MaxInt) }
+
+func (t *torture) audit(ctx context.Context, share float64, most int) error {
+	got, err := t.scene.audit(ctx, t.random, share, most)
 	t.round.Audited += got.executions
 	t.round.Gone += got.gone
 	t.report.Audited += got.executions
@@ -418,6 +434,9 @@ func (t *torture) inspect(ctx context.Context) error {
 	}
 	began := time.Now()
 	report, err := sqlite.Verify(ctx, s.db(), sqlite.VerifyOptions{})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		if s.unmade() {
 			return nil

@@ -22,7 +22,7 @@ func (t *torture) work(ctx context.Context, x *round) error {
 	if x.moment == midRetention { // which begins with the start; the next round audits
 		return pause(ctx, x.delay)
 	}
-	if err := t.audit(ctx, shareAgain); err != nil {
+	if err := t.auditSome(ctx); err != nil {
 		return err
 	}
 	if x.verified {
@@ -135,6 +135,9 @@ func (t *torture) inspectBackups(ctx context.Context) error {
 	for _, path := range all {
 		if strings.HasSuffix(path, ".db") {
 			report, err := sqlite.Verify(ctx, path, sqlite.VerifyOptions{})
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if err != nil || !report.OK() {
 				s.ledger.problem("backup %s is not whole: %v %v", path, err, report.Problems)
 				return nil
