@@ -132,7 +132,7 @@ func TestStrangersLookAlike(t *testing.T) {
 // one included.
 func TestNoTokenNoEntry(t *testing.T) {
 	t.Parallel()
-	locked := server.New(engine.New(nil, engine.Options{}), nil, server.Options{})
+	locked := server.New(engine.New(&sick{}, engine.Options{}), nil, server.Options{})
 	for _, header := range []string{"", "Bearer", "Bearer ", "Bearer  "} {
 		w := serve(locked, http.MethodGet, "/v0/agents", "", daemontest.Header("Authorization", header))
 		if w.Code != http.StatusUnauthorized {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -60,19 +59,6 @@ func (s *sse) ping() error {
 	return s.flush()
 }
 
-// until ends when the client leaves or the server stops.
-func (c *call) until() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(c.r.Context())
-	go func() {
-		select {
-		case <-c.s.closing:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
 func (c *call) listEvents() error {
 	params := c.r.URL.Query()
 	var bad problems
@@ -128,10 +114,8 @@ func (c *call) tailEvents(after int64) error {
 		return nil // the client is gone
 	}
 	defer out.close()
-	ctx, cancel := c.until()
-	defer cancel()
 	t := &tail{call: c, out: out, last: after}
-	ended, err := t.catchUp(ctx)
+	ended, err := t.catchUp()
 	if err != nil || ended {
 		return err
 	}
@@ -139,11 +123,13 @@ func (c *call) tailEvents(after int64) error {
 	defer ping.Stop()
 	for {
 		select {
-		case e := <-live.C:
-			ended, err = t.live(ctx, live, e)
+		case <-live.Ready:
+			ended, err = t.take(live.Take())
 		case <-ping.C:
 			err = out.ping()
-		case <-ctx.Done():
+		case <-c.r.Context().Done():
+			return nil
+		case <-c.s.closing:
 			return nil
 		}
 		if err != nil || ended {
@@ -161,7 +147,8 @@ type tail struct {
 
 // catchUp sends what the store has. It ends with the terminal event, also when
 // that was sent before.
-func (t *tail) catchUp(ctx context.Context) (ended bool, err error) {
+func (t *tail) catchUp() (ended bool, err error) {
+	ctx := t.r.Context()
 	for {
 		page, err := t.s.read.Events(ctx, t.execution.No, t.execution.ID, t.last, wire.MaxEventsLimit)
 		if err != nil {
@@ -186,29 +173,22 @@ func (t *tail) catchUp(ctx context.Context) (ended bool, err error) {
 	return x.Status.Terminal() && t.last >= x.LastSeq, nil
 }
 
-func (t *tail) live(ctx context.Context, live *stream.Subscription[store.Event], e store.Event) (ended bool, err error) {
-	if live.Lagged() || e.Seq > t.last+1 {
-		return t.catchUp(ctx)
-	}
-	for {
-		switch {
-		case e.Seq == t.last+1 && t.send(&e):
+// take sends what was committed since, or what the store has when there is a gap.
+func (t *tail) take(live stream.Taken[store.Event]) (ended bool, err error) {
+	for i := range live.Values {
+		switch e := &live.Values[i]; {
+		case e.Seq > t.last+1:
+			return t.catchUp()
+		case e.Seq == t.last+1 && t.send(e):
 			return true, t.out.flush()
 		case e.Seq <= t.last && e.Type.Terminal(): // it started behind the end
 			return true, nil
 		}
-		select {
-		case e = <-live.C:
-			if e.Seq > t.last+1 {
-				return t.catchUp(ctx)
-			}
-		default:
-			if live.Lagged() { // the end of a burst is among what was lost
-				return t.catchUp(ctx)
-			}
-			return false, t.out.flush()
-		}
 	}
+	if live.Lost {
+		return t.catchUp()
+	}
+	return false, t.out.flush()
 }
 
 // send appends one event and reports whether it was the terminal one.
@@ -235,24 +215,25 @@ func (c *call) streamDeltas() error {
 		out.end(x.Status)
 		return nil
 	}
-	ctx, cancel := c.until()
-	defer cancel()
 	ping := time.NewTicker(c.s.opts.Ping)
 	defer ping.Stop()
 	for {
 		select {
-		case d := <-live.C:
-			out.delta(d)
-			err = out.flush()
-		case status := <-live.Ended:
-			for len(live.C) > 0 { // what was published before the end comes before it
-				out.delta(<-live.C)
+		case <-live.Ready:
+			taken := live.Take()
+			for _, d := range taken.Values {
+				out.delta(d)
 			}
-			out.end(status)
-			return nil
+			if taken.Ended != 0 {
+				out.end(taken.Ended)
+				return nil
+			}
+			err = out.flush()
 		case <-ping.C:
 			err = out.ping()
-		case <-ctx.Done():
+		case <-c.r.Context().Done():
+			return nil
+		case <-c.s.closing:
 			return nil
 		}
 		if err != nil {
@@ -290,42 +271,44 @@ func (c *call) feed() error {
 		return nil // the client is gone
 	}
 	defer out.close()
-	ctx, cancel := c.until()
-	defer cancel()
 	ping := time.NewTicker(c.s.opts.Ping)
 	defer ping.Stop()
 	for {
 		select {
-		case e := <-live.C:
-			for more := true; more; {
-				if (agent == "" || agent == e.Agent) && strings.HasPrefix(e.Type.String(), prefix) {
-					out.event(&e.Event)
-				}
-				if live.Lagged() {
-					out.frame(wire.Frame{Event: wire.SSELagged, Data: []byte("{}")})
-				}
-				const enough = 64 << 10
-				select {
-				case e = <-live.C:
-					more = len(out.buf) < enough
-					if !more {
-						err = out.flush()
-						more = err == nil
-					}
-				default:
-					more = false
-				}
-			}
-			if err == nil && len(out.buf) > 0 {
-				err = out.flush()
-			}
+		case <-live.Ready:
+			err = out.feed(live.Take(), agent, prefix)
 		case <-ping.C:
 			err = out.ping()
-		case <-ctx.Done():
+		case <-c.r.Context().Done():
+			return nil
+		case <-c.s.closing:
 			return nil
 		}
 		if err != nil {
 			return nil // the client is gone
 		}
 	}
+}
+
+// feed sends what was committed, as far as it is asked for.
+func (s *sse) feed(live stream.Taken[stream.FeedEvent], agent kernel.AgentID, prefix string) error {
+	const enough = 64 << 10
+	for i := range live.Values {
+		e := &live.Values[i]
+		if agent != "" && agent != e.Agent || !strings.HasPrefix(e.Type.String(), prefix) {
+			continue
+		}
+		if s.event(&e.Event); len(s.buf) >= enough {
+			if err := s.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if live.Lost {
+		s.frame(wire.Frame{Event: wire.SSELagged, Data: []byte("{}")})
+	}
+	if len(s.buf) == 0 {
+		return nil
+	}
+	return s.flush()
 }

@@ -170,11 +170,17 @@ func (l *life) follow(ctx context.Context) error {
 	last := make(map[kernel.ExecutionID]int64)
 	for {
 		select {
-		case e := <-feed.C:
-			if before, ok := last[e.Execution]; ok && e.Seq != before+1 && !feed.Lagged() {
-				l.w.t.Errorf("the feed of %s has event %d after %d", e.Execution, e.Seq, before)
+		case <-feed.Ready:
+			taken := feed.Take()
+			for _, e := range taken.Values {
+				if before, ok := last[e.Execution]; ok && e.Seq != before+1 {
+					l.w.t.Errorf("the feed of %s has event %d after %d", e.Execution, e.Seq, before)
+				}
+				last[e.Execution] = e.Seq
 			}
-			last[e.Execution] = e.Seq
+			if taken.Lost {
+				clear(last)
+			}
 		case <-ctx.Done():
 			return nil
 		}

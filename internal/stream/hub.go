@@ -8,11 +8,12 @@ import (
 	"github.com/agentkernel/kernelctl/internal/store"
 )
 
-// The buffers of one subscriber.
+// What may wait for one subscriber. Room that is not used costs nothing: there
+// can be many who wait for little.
 const (
-	deltaBuffer = 256
-	eventBuffer = 256
-	feedBuffer  = 4096
+	deltaRoom = 256
+	eventRoom = 256
+	feedRoom  = 4096
 )
 
 // Delta is a chunk of live output.
@@ -30,41 +31,58 @@ type FeedEvent struct {
 
 // Subscription receives until it is closed.
 type Subscription[T any] struct {
-	C      <-chan T
-	Ended  <-chan kernel.Status // the status with which the execution ended; one value
-	ch     chan T
-	ended  chan kernel.Status
-	lagged atomic.Bool
-	close  func()
+	// Ready has a token when there is something to take.
+	Ready <-chan struct{}
+	ready chan struct{}
+	room  int
+	close func()
+
+	mu   sync.Mutex
+	next Taken[T]
 }
 
-// Lagged reports whether something was lost since it was asked last.
-func (s *Subscription[T]) Lagged() bool { return s.lagged.Swap(false) }
+// Taken is what came for a subscriber, in order.
+type Taken[T any] struct {
+	Values []T
+	Lost   bool          // more came after Values than there was room for
+	Ended  kernel.Status // with which the execution ended after Values; zero: it has not
+}
+
+// Take takes everything that came since it was called last.
+func (s *Subscription[T]) Take() Taken[T] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.next
+	s.next = Taken[T]{}
+	return taken
+}
 
 // Close ends the subscription; nothing is sent afterwards.
 func (s *Subscription[T]) Close() { s.close() }
 
 func (s *Subscription[T]) offer(v T) (ok bool) {
-	select {
-	case s.ch <- v:
-		return true
-	default:
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ok = len(s.next.Values) < s.room && !s.next.Lost; ok {
+		s.next.Values = append(s.next.Values, v)
+	} else {
+		s.next.Lost = true
 	}
-	s.lagged.Store(true)
-	// A reader that took everything in between looks at lagged only when
-	// something comes; one that did not has something coming.
-	select {
-	case s.ch <- v:
-		return true
-	default:
-		return false
-	}
+	s.wake()
+	return ok
 }
 
 func (s *Subscription[T]) end(status kernel.Status) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next.Ended = status
+	s.wake()
+}
+
+func (s *Subscription[T]) wake() {
 	select {
-	case s.ended <- status:
-	default: // an execution ends once; were it not so, the writer must not hang on it
+	case s.ready <- struct{}{}:
+	default:
 	}
 }
 
@@ -75,9 +93,9 @@ type topics[T any] struct {
 	n   atomic.Int64
 }
 
-func (t *topics[T]) subscribe(id kernel.ExecutionID, buffer int) *Subscription[T] {
-	s := &Subscription[T]{ch: make(chan T, buffer), ended: make(chan kernel.Status, 1)}
-	s.C, s.Ended = s.ch, s.ended
+func (t *topics[T]) subscribe(id kernel.ExecutionID, room int) *Subscription[T] {
+	s := &Subscription[T]{ready: make(chan struct{}, 1), room: room}
+	s.Ready = s.ready
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all == nil {
@@ -124,17 +142,17 @@ func NewHub() *Hub { return &Hub{} }
 
 // Deltas subscribes to the live output of an execution.
 func (h *Hub) Deltas(id kernel.ExecutionID) *Subscription[Delta] {
-	return h.deltas.subscribe(id, deltaBuffer)
+	return h.deltas.subscribe(id, deltaRoom)
 }
 
 // Events subscribes to the events of an execution that are committed from now on.
 func (h *Hub) Events(id kernel.ExecutionID) *Subscription[store.Event] {
-	return h.events.subscribe(id, eventBuffer)
+	return h.events.subscribe(id, eventRoom)
 }
 
 // Feed subscribes to the events of all executions.
 func (h *Hub) Feed() *Subscription[FeedEvent] {
-	return h.feed.subscribe(kernel.ExecutionID{}, feedBuffer)
+	return h.feed.subscribe(kernel.ExecutionID{}, feedRoom)
 }
 
 // Publish sends a delta to whoever listens to the execution.

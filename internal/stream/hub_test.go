@@ -33,12 +33,7 @@ func event(seq int64, d kernel.Data) kernel.Event {
 }
 
 // take receives what is there.
-func take[T any](s *stream.Subscription[T]) (all []T) {
-	for len(s.C) > 0 {
-		all = append(all, <-s.C)
-	}
-	return all
-}
+func take[T any](s *stream.Subscription[T]) []T { return s.Take().Values }
 
 func TestEvents(t *testing.T) {
 	t.Parallel()
@@ -100,14 +95,14 @@ func TestDeltas(t *testing.T) {
 	}
 	h.Committed(commit(execution(2), "a", event(1, &kernel.ExecutionCompleted{})))
 	h.Committed(commit(one, "a", event(1, &kernel.StepFailed{})))
-	if len(a.Ended) != 0 {
-		t.Error("it ended, and nothing said so")
+	if got := a.Take(); got.Ended != 0 {
+		t.Errorf("nothing came, and it says %+v", got)
 	}
 	h.Committed(commit(one, "a", event(2, &kernel.ExecutionCompleted{})))
-	if status := <-a.Ended; status != kernel.StatusCompleted {
-		t.Errorf("ended as %s", status)
+	if got := a.Take(); got.Ended != kernel.StatusCompleted {
+		t.Errorf("it ended, and this says: %+v", got)
 	}
-	if len(b.Ended) != 0 {
+	if b.Take().Ended != 0 {
 		t.Error("whoever left is told of the end")
 	}
 	a.Close()
@@ -126,29 +121,31 @@ func TestSlowSubscriberLoses(t *testing.T) {
 		h.Publish(one, stream.Delta{Seq: int64(i)})
 		h.Committed(commit(one, "a", event(int64(i), &kernel.StepExecuting{})))
 	}
-	got := take(slow)
+	if len(slow.Ready) != 1 || len(events.Ready) != 1 {
+		t.Error("something waits, and nothing says so")
+	}
+	deltas := slow.Take()
+	got := deltas.Values
 	const room = 256
 	if len(got) != room || got[room-1].Seq != room-1 || h.Dropped() != n-room {
 		t.Errorf("%d deltas, %d dropped: want %d and %d", len(got), h.Dropped(), room, n-room)
 	}
-	if !slow.Lagged() || !events.Lagged() || len(take(events)) != room {
+	if all := events.Take(); !deltas.Lost || !all.Lost || len(all.Values) != room {
 		t.Error("it lags, and nothing says so")
 	}
-	if slow.Lagged() || events.Lagged() {
+	if slow.Take().Lost || events.Take().Lost {
 		t.Error("it is told twice")
 	}
 	h.Publish(one, stream.Delta{Seq: n})
-	if got := take(slow); len(got) != 1 || slow.Lagged() {
+	if got := slow.Take(); len(got.Values) != 1 || got.Lost {
 		t.Errorf("after it caught up: %v", got)
 	}
 	// The end arrives however full the buffer is.
 	for range n {
 		h.Publish(one, stream.Delta{})
 	}
-	for range 2 { // and never twice, whatever is committed
-		h.Committed(commit(one, "a", event(1, &kernel.ExecutionCompleted{})))
-	}
-	if len(slow.Ended) != 1 {
+	h.Committed(commit(one, "a", event(1, &kernel.ExecutionCompleted{})))
+	if slow.Take().Ended != kernel.StatusCompleted {
 		t.Error("the end was lost")
 	}
 }
@@ -180,13 +177,18 @@ func TestManyAtOnce(t *testing.T) {
 				deltas, events, feed := h.Deltas(id), h.Events(id), h.Feed()
 				last := int64(-1)
 				for range 10 {
-					if d := <-deltas.C; d.Seq <= last {
-						t.Errorf("seq %d after %d", d.Seq, last)
-					} else {
+					<-deltas.Ready
+					for _, d := range take(deltas) {
+						if d.Seq <= last {
+							t.Errorf("seq %d after %d", d.Seq, last)
+						}
 						last = d.Seq
 					}
-					if e := <-events.C; e.Execution != id {
-						t.Errorf("an event of %s", e.Execution)
+					<-events.Ready
+					for _, e := range take(events) {
+						if e.Execution != id {
+							t.Errorf("an event of %s", e.Execution)
+						}
 					}
 				}
 				deltas.Close()
