@@ -85,7 +85,7 @@ func TestReadyIsNotTheCallers(t *testing.T) {
 // TestPanicsAreAnswered: a fault of the code is a 500 with a request id.
 func TestPanicsAreAnswered(t *testing.T) {
 	t.Parallel()
-	s := server.New(engine.New(&sick{}, engine.Options{}), nil, server.Options{Dev: true})
+	s := server.New(engine.New(nil, engine.Options{}), nil, server.Options{Dev: true})
 	w := serve(s, http.MethodGet, "/v0/agents", "") // there is no store
 	var e wire.ErrorEnvelope
 	if err := strict(w.Body.Bytes(), &e); err != nil || w.Code != http.StatusInternalServerError || e.Details.RequestID == "" {
