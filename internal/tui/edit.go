@@ -55,8 +55,9 @@ func (m *Model) startEdit() tea.Cmd {
 		m.say("the policy is not here yet")
 		return nil
 	}
+	dir := m.opt.StateDir // it outlives a restart there, if the draft is left
 	return m.life.ask(askLimit, func(context.Context) tea.Msg {
-		f, err := os.CreateTemp("", "kernelctl-policy-*.yaml") // readable by its owner only
+		f, err := os.CreateTemp(dir, "policy-draft-*.yaml") // readable by its owner only
 		if err != nil {
 			return draftMsg{d, err}
 		}

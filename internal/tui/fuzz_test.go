@@ -1,9 +1,11 @@
 package tui
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,15 +34,27 @@ func allKeys() []string {
 // decided but by two enters, apart from each other, in a modal that was opened
 // for that very id.
 func FuzzKeysAndData(f *testing.F) {
-	for seed := range uint64(24) {
-		f.Add(seed, uint64(7))
-	}
+	f.Add(uint64(1), uint64(2))
 	f.Fuzz(func(t *testing.T, a, b uint64) { playRandomly(t, rand.New(rand.NewPCG(a, b)), 600) }) //nolint:gosec // to be repeated
 }
 
-func playRandomly(t *testing.T, rng *rand.Rand, steps int) {
+// TestKeysAndData plays enough to be sure that decisions are among it.
+func TestKeysAndData(t *testing.T) {
+	t.Parallel()
+	posts := 0
+	for seed := range uint64(24) {
+		posts += playRandomly(t, rand.New(rand.NewPCG(seed, 7)), 600) //nolint:gosec // to be repeated
+	}
+	if posts < 10 {
+		t.Errorf("%d decisions in all that was played: too few to say anything", posts)
+	}
+}
+
+// playRandomly returns how many decisions were posted.
+func playRandomly(t *testing.T, rng *rand.Rand, steps int) int {
 	t.Helper()
-	r := newRig(t, typical(), 60+rng.IntN(100), 15+rng.IntN(40)).online()
+	service := []func() *fake{typical, longArgs, wideText}[rng.IntN(3)]()
+	r := newRig(t, service, 60+rng.IntN(100), 15+rng.IntN(40), func(_ *Place, o *Options) { o.Mouse, o.StateDir = true, t.TempDir() }).online()
 	keys := allKeys()
 	var modal *decide
 	enters := 0 // in the modal
@@ -55,17 +69,21 @@ func playRandomly(t *testing.T, rng *rand.Rand, steps int) {
 			}
 		} else {
 			k := keys[rng.IntN(len(keys))]
+			if r.m.modal != nil && rng.IntN(4) == 0 {
+				k = "enter"
+			}
+			msg := r.input(rng, k)
 			pause := time.Duration(rng.IntN(500)) * time.Millisecond
 			r.now = r.now.Add(pause)
 			if d, ok := r.m.modal.(*decide); ok {
 				if d != modal {
 					modal, enters = d, 0
 				}
-				if k == "enter" {
+				if key, ok := msg.(tea.KeyMsg); ok && key.Type == tea.KeyEnter {
 					enters++
 				}
 			}
-			r.send(keyMsg(k))
+			r.send(msg)
 		}
 		for _, p := range r.f.posts[posts:] {
 			ids := []string{}
@@ -81,12 +99,26 @@ func playRandomly(t *testing.T, rng *rand.Rand, steps int) {
 		posts = len(r.f.posts)
 		r.frame()
 	}
+	return posts
+}
+
+// input is a key, or now and then the mouse, a paste, or keys that come at once.
+// Enters in a paste do not count as enters.
+func (r *rig) input(rng *rand.Rand, k string) tea.Msg {
+	switch rng.IntN(20) {
+	case 0:
+		b := []tea.MouseButton{tea.MouseButtonLeft, tea.MouseButtonWheelUp, tea.MouseButtonWheelDown}[rng.IntN(3)]
+		return tea.MouseMsg{X: rng.IntN(r.m.w + 2), Y: rng.IntN(r.m.h + 2), Button: b, Action: tea.MouseActionPress}
+	case 1:
+		return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("g\n\nd \u202eab\x1b[2J\n" + strings.Repeat("x", rng.IntN(300))), Paste: rng.IntN(2) == 0}
+	}
+	return keyMsg(k)
 }
 
 // happen lets one random thing happen.
 func (r *rig) happen(rng *rand.Rand, i int) {
 	n := 1 + rng.IntN(6)
-	switch rng.IntN(9) {
+	switch rng.IntN(12) {
 	case 0:
 		a := r.f.approvals[rng.IntN(4)]
 		a.ID, a.Status, a.TimeoutAt = id(6, i), wire.ApprovalPending, wire.At(r.now.Add(time.Duration(rng.IntN(900))*time.Second))
@@ -112,5 +144,11 @@ func (r *rig) happen(rng *rand.Rand, i int) {
 	case 8:
 		r.feed(change{lost: true})
 		r.send(tea.BlurMsg{})
+	case 9:
+		r.openTypical()
+	case 10:
+		r.f.refuse = [2]error{nil, errors.New("the service is out of order")}[rng.IntN(2)]
+	case 11:
+		r.send(checkedMsg{draft: draft{gen: r.m.gen, agent: "ops", path: "/no/such", text: "a: b"}, problems: []string{"1:1: no"}[:rng.IntN(2)]})
 	}
 }

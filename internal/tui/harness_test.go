@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -119,7 +120,7 @@ func (f *fake) ListSteps(_ context.Context, id, _ string) ([]wire.Step, error) {
 func (f *fake) ListAgents(context.Context) ([]wire.Agent, error) { return f.agents, nil }
 
 func (f *fake) GetPolicy(_ context.Context, id string) (wire.Policy, error) {
-	return wire.Policy{AgentID: id, Bundle: f.policy, UpdatedAt: wire.At(noon.Add(-time.Hour))}, nil
+	return wire.Policy{AgentID: id, Bundle: f.policy, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(f.policy))), UpdatedAt: wire.At(noon.Add(-time.Hour))}, nil
 }
 
 func (f *fake) ListEvents(_ context.Context, id string, after int64, limit int) (out []wire.Event, _ error) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,6 +21,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentkernel/kernelctl/internal/cli"
+	"github.com/agentkernel/kernelctl/internal/daemon"
+	"github.com/agentkernel/kernelctl/internal/daemon/daemontest"
+	"github.com/agentkernel/kernelctl/internal/wire"
 )
 
 // helperEnv makes the test binary play a command on a terminal.
@@ -29,9 +33,9 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(helperEnv) {
 	case "":
 		os.Exit(m.Run())
-	case "version":
+	case "version", "ui":
 		stdio := cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-		os.Exit(cli.Run(context.Background(), []string{"version"}, stdio, cli.Options{Commands: Commands()}))
+		os.Exit(cli.Run(context.Background(), []string{os.Getenv(helperEnv)}, stdio, cli.Options{Commands: Commands()}))
 	default:
 		os.Exit(helper())
 	}
@@ -148,6 +152,24 @@ func (c *console) until(want string) {
 	}
 }
 
+// keysUntil presses keys again and again until a text comes: a question takes
+// none at first.
+func (c *console) keysUntil(keys, want string) {
+	c.t.Helper()
+	again := time.NewTicker(deaf + alone)
+	defer again.Stop()
+	late := time.After(20 * time.Second)
+	for c.keys(keys); !strings.Contains(c.text(), want); {
+		select {
+		case <-c.more:
+		case <-again.C:
+			c.keys(keys)
+		case <-late:
+			c.t.Fatalf("no %q in:\n%q", want, c.text())
+		}
+	}
+}
+
 func (c *console) keys(s string) {
 	c.t.Helper()
 	if _, err := c.pty.WriteString(s); err != nil {
@@ -192,6 +214,99 @@ func TestTheTerminalIsRestored(t *testing.T) {
 			end(c)
 			c.restored()
 		})
+	}
+}
+
+// realUI is the command ui on a terminal, against a real service with an agent
+// that has a policy.
+func realUI(t *testing.T, env ...string) (*console, *daemontest.Service) {
+	t.Helper()
+	s := daemontest.New(t, daemon.Options{Dev: true})
+	s.Agent("writer").Policy("default_action: allow\nrules: []\n")
+	return openConsole(t, "ui", append(env, "KERNELCTL_SERVER="+s.Base, "KERNELCTL_CONFIG=", "KERNELCTL_BY=alice",
+		"XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())...), s
+}
+
+// ended waits for the end of the process.
+func (c *console) ended() error {
+	c.t.Helper()
+	end := make(chan error, 1)
+	go func() { end <- c.cmd.Wait() }()
+	select {
+	case err := <-end:
+		return err
+	case <-time.After(20 * time.Second):
+		_ = c.cmd.Process.Kill()
+		c.t.Fatalf("the dashboard is still running; it wrote\n%q", c.text())
+		return nil
+	}
+}
+
+// TestALostTerminalEndsIt: nothing is left running when the connection to the
+// terminal is gone, also while another program has it.
+func TestALostTerminalEndsIt(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(c *console){
+		"hangup":   func(c *console) { _ = c.cmd.Process.Signal(syscall.SIGHUP) },
+		"closed":   func(c *console) { _ = c.pty.Close() },
+		"paging":   func(c *console) { c.keys("3"); c.until("default_action"); c.keys("v"); c.until("PAGER "); _ = c.pty.Close() },
+		"deciding": func(c *console) { c.keys(":"); c.until("palette"); _ = c.cmd.Process.Signal(syscall.SIGHUP) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, _ := realUI(t, "PAGER=cat; echo PAGER $$; exec sleep 1000")
+			c.until("Nothing waits for you")
+			lose(c)
+			_ = c.ended()
+			if _, after, ok := strings.Cut(c.text(), "PAGER "); ok {
+				var pid int
+				if _, err := fmt.Sscan(after, &pid); err != nil {
+					t.Fatal(err)
+				}
+				if err := syscall.Kill(pid, 0); err == nil {
+					t.Errorf("the pager %d is still running", pid)
+				}
+			}
+		})
+	}
+}
+
+// TestOtherProgramsOnTheTerminal edits a policy and pages it with programs that
+// are really run.
+func TestOtherProgramsOnTheTerminal(t *testing.T) {
+	t.Parallel()
+	editor := filepath.Join(t.TempDir(), "my editor")
+	script := "#!/bin/sh\necho '# by me' >> \"$1\"\n"
+	if err := os.WriteFile(editor, []byte(script), 0o700); err != nil { //nolint:gosec // it is to be run
+		t.Fatal(err)
+	}
+	c, s := realUI(t, "VISUAL=", "EDITOR='"+editor+"'", "PAGER=sed s/^/PAGED:/; read -r answer </dev/tty")
+	c.until("Nothing waits for you")
+	c.keys("3")
+	c.until("default_action")
+	c.keys("E")
+	c.until("+# by me")
+	c.keysUntil("\t", "\x1b[7m[ Load ]")
+	c.keysUntil("\r", "is loaded, in force")
+	var policy wire.Policy
+	s.Admin("GET", "/v0/policies/writer", "", 200, &policy)
+	if !strings.HasSuffix(policy.Bundle, "# by me\n") {
+		t.Errorf("the policy is %q", policy.Bundle)
+	}
+	c.keys("v")
+	c.until("PAGED:   3  # by me")
+	c.keys("\r")
+	c.keysUntil("?", "Keys of agents")
+	c.keys("\x03")
+	if err := c.ended(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	now, err := term.GetState(c.tty.Fd())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(fmt.Sprint(c.had), fmt.Sprint(now)); d != "" {
+		t.Errorf("modes of the terminal (-before +after):\n%s", d)
 	}
 }
 

@@ -22,12 +22,12 @@ const maxCopy = 74994
 type screen struct {
 	*os.File
 	mu   sync.Mutex
-	env  func(name string) string // os.Getenv
-	find func(name string) error  // whether a program is there
+	env  func(name string) string                   // os.Getenv
+	find func(name string) (path string, err error) // exec.LookPath
 }
 
 func newScreen(out *os.File) *screen {
-	return &screen{File: out, env: os.Getenv, find: func(name string) error { _, err := exec.LookPath(name); return err }}
+	return &screen{File: out, env: os.Getenv, find: exec.LookPath}
 }
 
 // Write writes a piece.
@@ -48,10 +48,10 @@ func (s *screen) Copy(ctx context.Context, text string) (how string, err error) 
 		}
 		done = append(done, name)
 	}
-	if tool := s.tool(); tool != nil {
-		switch err := give(ctx, tool, text); {
+	if path, argv := s.tool(); path != "" {
+		switch err := give(ctx, path, argv, text); {
 		case err == nil:
-			done = append(done, tool[0])
+			done = append(done, argv[0])
 		case len(done) == 0:
 			return "", err
 		}
@@ -79,11 +79,11 @@ func (s *screen) osc52(text string) (seq, name string) {
 	return seq, "OSC 52"
 }
 
-// tool is the command line of a program for the clipboard of this machine; nil
-// when there is none, or nobody sits here.
-func (s *screen) tool() []string {
+// tool is a program for the clipboard of this machine, and its command line; an
+// empty path when there is none, or nobody sits here.
+func (s *screen) tool() (path string, argv []string) {
 	if s.env("SSH_CONNECTION") != "" || s.env("SSH_TTY") != "" {
-		return nil
+		return "", nil
 	}
 	for _, t := range []struct {
 		needs string // a variable that says that there is a desktop
@@ -95,20 +95,23 @@ func (s *screen) tool() []string {
 		{"", []string{"pbcopy"}},
 		{"", []string{"clip.exe"}}, // Windows, also seen from the Linux in it
 	} {
-		if (t.needs == "" || s.env(t.needs) != "") && s.find(t.argv[0]) == nil {
-			return t.argv
+		if t.needs != "" && s.env(t.needs) == "" {
+			continue
+		}
+		if path, err := s.find(t.argv[0]); err == nil {
+			return path, t.argv
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // toolLimit is how long a program may take for a text.
 const toolLimit = 3 * time.Second
 
-func give(ctx context.Context, argv []string, text string) error {
+func give(ctx context.Context, path string, argv []string, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, toolLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd := exec.CommandContext(ctx, path, argv[1:]...)
 	cmd.Stdin = strings.NewReader(text)
 	if argv[0] == "clip.exe" { // it takes text for that of an old code page, unless it is marked
 		cmd.Stdin = bytes.NewReader(utf16le("\ufeff" + text))
