@@ -174,7 +174,7 @@ func writerParams() url.Values {
 		"_pragma": {
 			"wal_autocheckpoint(1000)",     // a WAL that is reused flushes twice as fast as one that grows
 			"journal_size_limit(67108864)", // gives the disk back after a backup or a pinned reader
-			"cache_size(-8192)",
+			"cache_size(-2048)",
 			"temp_store(MEMORY)",
 		},
 		"_dqs":       {"0"},
@@ -185,7 +185,7 @@ func writerParams() url.Values {
 func readerParams() url.Values {
 	return url.Values{
 		"_busy_timeout": {busyTimeout},
-		"_pragma":       {"wal_autocheckpoint(0)", "cache_size(-4096)", "temp_store(MEMORY)"},
+		"_pragma":       {"wal_autocheckpoint(0)", "cache_size(-2048)", "temp_store(MEMORY)"},
 		"_query_only":   {"1"},
 		"_dqs":          {"0"},
 		"_defensive":    {"1"},
