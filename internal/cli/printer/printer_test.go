@@ -146,6 +146,11 @@ ID        NAME          N
 9f3a71c2  plain         7
 c2d0e911  tab\there\nand \x1b[31mthere  123
 `},
+		{name: "live table of what is wide", format: "table", live: true, set: func(p *printer.Printer) { p.Full = true }, want: `
+ID                                    NAME          N
+01930c2e-7a10-7c55-b2aa-0f1e9f3a71c2  plain         7
+01930c2e-7a10-7c55-b2aa-0f1ec2d0e911  tab\there\nand \x1b[31mthere  123
+`},
 		{name: "live table on a screen", format: "table", live: true, set: func(p *printer.Printer) { p.Width = 26 }, want: `
 ID        NAME           N
 9f3a71c2  plain          7
@@ -310,6 +315,20 @@ func TestTimes(t *testing.T) {
 	p.Times = printer.Unix
 	if got := p.Ago(at).Text; got != "1795183146.000000" {
 		t.Errorf("unix = %q", got)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 41 << 20: "41.0 MiB", 3 << 29: "1.5 GiB", 5 << 50: "5120.0 TiB"} {
+		if got := printer.Bytes(n); got != want {
+			t.Errorf("Bytes(%d) = %s, want %s", n, got, want)
+		}
+	}
+	for n, want := range map[int]string{0: "0 events", 1: "1 event", 2: "2 events"} {
+		if got := printer.Counted(n, "event"); got != want {
+			t.Errorf("Counted(%d) = %s, want %s", n, got, want)
+		}
 	}
 }
 

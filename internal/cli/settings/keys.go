@@ -61,7 +61,7 @@ func scalarKeys() []string {
 			names = append(names, k.Name)
 		}
 	}
-	return append(names, "current_context", "update_check")
+	return append(names, "current_context")
 }
 
 // contextKeys are the keys of a context.
