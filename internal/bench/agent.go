@@ -21,6 +21,7 @@ const (
 // timings are how long each operation of the load took.
 type timings struct {
 	create, dispatch, submit, complete samples
+	wake                               samples // a create was sent until its webhook came
 }
 
 func (t *timings) join(o *timings) {
@@ -72,7 +73,8 @@ func (c *caller) begin(ctx context.Context, more string) error {
 	if err != nil {
 		return err
 	}
-	c.took.dispatch = append(c.took.dispatch, max(0, got.at.Sub(answered)))
+	c.took.dispatch = append(c.took.dispatch, max(0, got.at.Sub(answered))) // they may come in any order
+	c.took.wake = append(c.took.wake, got.at.Sub(from))
 	c.now = got.attempt
 	return nil
 }
@@ -168,8 +170,8 @@ func (r *load) cpu() time.Duration {
 }
 
 // closed has so many callers make executions of steps, one request after
-// another, for a time. What is under way when the time is up is finished and
-// counts.
+// another, for a time, but each at least one step. What is under way when the
+// time is up is finished and counts.
 func (l *lab) closed(ctx context.Context, callers int, d time.Duration) (*load, error) {
 	r := &load{}
 	var err error
@@ -180,8 +182,8 @@ func (l *lab) closed(ctx context.Context, callers int, d time.Duration) (*load, 
 	var mu sync.Mutex
 	err = l.callers(ctx, callers, func(ctx context.Context, _ int, conn *conn) error {
 		c := l.caller(conn)
-		for time.Since(began) < d {
-			if err := c.execution(ctx, func(i int) bool { return i < l.Steps && time.Since(began) < d }); err != nil {
+		for first := true; first || time.Since(began) < d; first = false {
+			if err := c.execution(ctx, func(i int) bool { return i == 0 || i < l.Steps && time.Since(began) < d }); err != nil {
 				return err
 			}
 		}

@@ -33,6 +33,7 @@ type Options struct {
 	Executions  int           // of list, live; default 10,000
 	Tails       int           // of tails; default 10,000
 	Gigabytes   float64       // of grow; default 1
+	Scale       float64       // of the histories of replay, deep and context; default 1
 
 	Progress func(string) // told what is being done; may be nil
 }
@@ -46,6 +47,7 @@ func (o *Options) defaults() {
 	def(&o.Executions, 10_000)
 	def(&o.Tails, 10_000)
 	def(&o.Gigabytes, 1)
+	def(&o.Scale, 1)
 	if len(o.Concurrency) == 0 {
 		o.Concurrency = []int{1, 16, 64}
 	}
@@ -60,6 +62,9 @@ func (o *Options) defaults() {
 		o.Progress = func(string) {}
 	}
 }
+
+// scaled is n at the scale that was asked for, and at least one.
+func (o *Options) scaled(n int) int { return max(1, int(o.Scale*float64(n))) }
 
 func def[T comparable](v *T, value T) {
 	var zero T
@@ -117,7 +122,7 @@ type lab struct {
 func Run(ctx context.Context, o Options) (*Report, error) {
 	o.defaults()
 	l := &lab{Options: o, probes: make(map[[2]int]probe), report: &Report{
-		Schema: Schema, TakenAt: time.Now().UTC().Truncate(time.Second), Figures: []Figure{},
+		Schema: Schema, TakenAt: wire.At(time.Now()), Figures: []Figure{},
 		Machine:  Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
 		Settings: Settings{Concurrency: o.Concurrency, Steps: o.Steps, Payload: o.Payload, Seconds: o.Duration.Seconds(), Server: o.Server},
 	}}
@@ -174,7 +179,7 @@ func (l *lab) machine(ctx context.Context) error {
 		return nil
 	}
 	l.Progress("machine: flushes of a file, bare HTTP")
-	taken, err := measureFlush(ctx, l.Dir)
+	taken, err := measureFlush(ctx, l.Dir, min(probeTime, l.Duration))
 	if err != nil {
 		return fmt.Errorf("measure the flushes of a file in %s: %w", l.Dir, err)
 	}
@@ -201,7 +206,7 @@ func (l *lab) bare(ctx context.Context, callers, size int) (probe, error) {
 	if p, ok := l.probes[key]; ok || !l.local() {
 		return p, nil
 	}
-	p, err := measureHTTP(ctx, l.Self, callers, size)
+	p, err := measureHTTP(ctx, l.Self, callers, size, min(probeTime, l.Duration))
 	if err != nil {
 		return p, fmt.Errorf("measure bare HTTP: %w", err)
 	}

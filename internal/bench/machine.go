@@ -25,9 +25,9 @@ import (
 const EchoCommand = "bench-echo"
 
 const (
-	page       = 4 << 10 // what a flush writes
-	flushFile  = 4 << 20 // what is overwritten, again and again
-	probeTime  = 400 * time.Millisecond
+	page       = 4 << 10                // what a flush writes
+	flushFile  = 4 << 20                // what is overwritten, again and again
+	probeTime  = 400 * time.Millisecond // at most, of each limit
 	echoSecret = wire.Secret("the echo's own")
 )
 
@@ -40,7 +40,7 @@ type probe struct {
 
 // measureFlush overwrites a page of a file that has its size already and makes
 // it durable: the least that a commit to a reused log costs.
-func measureFlush(ctx context.Context, dir string) (taken samples, err error) {
+func measureFlush(ctx context.Context, dir string, d time.Duration) (taken samples, err error) {
 	f, err := os.CreateTemp(dir, "kernelctl-bench-flush-*")
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func measureFlush(ctx context.Context, dir string) (taken samples, err error) {
 	}
 	data := make([]byte, page)
 	_, _ = rand.Read(data) // never fails (crypto/rand)
-	for began, at := time.Now(), int64(0); time.Since(began) < probeTime && ctx.Err() == nil; at = (at + page) % flushFile {
+	for began, at := time.Now(), int64(0); (len(taken) == 0 || time.Since(began) < d) && ctx.Err() == nil; at = (at + page) % flushFile {
 		from := time.Now()
 		if _, err := f.WriteAt(data, at); err != nil {
 			return nil, err
@@ -68,7 +68,7 @@ func measureFlush(ctx context.Context, dir string) (taken samples, err error) {
 }
 
 // measureHTTP puts signed JSON bodies of a size to an echo in a process of its own.
-func measureHTTP(ctx context.Context, self string, callers, size int) (p probe, err error) {
+func measureHTTP(ctx context.Context, self string, callers, size int, d time.Duration) (p probe, err error) {
 	cmd := exec.CommandContext(ctx, self, EchoCommand) //nolint:gosec // our own binary
 	cmd.Env = environment()
 	in, err := cmd.StdinPipe() // its end ends the echo
@@ -85,7 +85,7 @@ func measureHTTP(ctx context.Context, self string, callers, size int) (p probe, 
 	line, readErr := bufio.NewReader(out).ReadString('\n')
 	var n int
 	if readErr == nil {
-		p, n, err = loadEcho(ctx, strings.TrimSpace(line), callers, size)
+		p, n, err = loadEcho(ctx, strings.TrimSpace(line), callers, size, d)
 	}
 	err = errors.Join(readErr, err, in.Close(), cmd.Wait())
 	if state := cmd.ProcessState; state != nil && n > 0 {
@@ -94,7 +94,7 @@ func measureHTTP(ctx context.Context, self string, callers, size int) (p probe, 
 	return p, err
 }
 
-func loadEcho(ctx context.Context, at string, callers, size int) (p probe, n int, err error) {
+func loadEcho(ctx context.Context, at string, callers, size int, d time.Duration) (p probe, n int, err error) {
 	server, err := url.Parse(at)
 	if err != nil {
 		return p, 0, err
@@ -109,7 +109,7 @@ func loadEcho(ctx context.Context, at string, callers, size int) (p probe, n int
 		}
 		defer c.close()
 		var mine samples
-		for time.Since(began) < probeTime && ctx.Err() == nil {
+		for len(mine) == 0 || time.Since(began) < d && ctx.Err() == nil {
 			from := time.Now()
 			if _, err := c.asAgent(attempt{execution: "0"}, "/steps", body); err != nil {
 				return err

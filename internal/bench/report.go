@@ -3,6 +3,8 @@ package bench
 import (
 	"strings"
 	"time"
+
+	"github.com/agentkernel/kernelctl/internal/wire"
 )
 
 // Schema is the version of the JSON of a [Report]. Within it fields are only added.
@@ -69,7 +71,7 @@ type Settings struct {
 // Report is one run.
 type Report struct {
 	Schema   string    `json:"schema"`
-	TakenAt  time.Time `json:"taken_at"`
+	TakenAt  wire.Time `json:"taken_at"`
 	Version  string    `json:"version"` // of the server
 	Machine  Machine   `json:"machine"`
 	Settings Settings  `json:"settings"`

@@ -42,10 +42,10 @@ func (l *lab) bodies(ctx context.Context) error {
 func (l *lab) context(ctx context.Context) error {
 	const (
 		agents  = 4
-		calls   = 100
 		message = 2000 // bytes that a call adds
 	)
-	before, err := l.settled(ctx)
+	calls := l.scaled(100)
+	empty, err := l.server.scrape(ctx)
 	if err != nil {
 		return err
 	}
@@ -104,9 +104,9 @@ func (l *lab) context(ctx context.Context) error {
 		total += raw[i]
 		submits = append(submits, took[i]...)
 	}
-	s := l.section("context", fmt.Sprintf("c=%d", agents))
+	s := l.section("context", fmt.Sprintf("%d calls c=%d", calls, agents))
 	s.add("raw", float64(total)/(1<<20), "MiB", Told)
-	s.add("disk over raw", (after-before)/float64(total), "×", Lower, goal(0.15))
+	s.add("disk over raw", (after-empty.sum(databaseBytes))/float64(total), "×", Lower, goal(0.15))
 	s.add("goodput", float64(total)/(1<<20)/elapsed.Seconds(), "MiB/s", Higher)
 	s.latency("submit", submits)
 	return nil
@@ -125,7 +125,7 @@ func (l *lab) settled(ctx context.Context) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		size := now.sum("kernelctl_db_bytes")
+		size := now.sum(databaseBytes)
 		if size == last {
 			return size, nil
 		}

@@ -260,8 +260,10 @@ func (l *lab) overload(ctx context.Context) error {
 	s.add("accepted", float64(len(w.accepted))/l.Duration.Seconds(), "executions/s", Told)
 	s.add("refused (429, 503)", 100*float64(w.refused)/max(1, offered), "%", Told)
 	s.latency("accepted create", w.accepted)
-	s.latency("agent's request", w.agent)
-	s.add("agent's requests refused", 100*float64(w.agentRefused)/max(1, float64(w.agentRefused)+float64(len(w.agent))), "%", Lower)
+	s.latency("submit", w.submits.took)
+	s.add("submits refused", w.submits.share(), "%", Told)
+	s.latency("complete", w.completes.took) // makes room: it must be served when nothing else is
+	s.add("completes refused", w.completes.share(), "%", Lower)
 	s.add("RSS, highest", mebibytes(peak), "MiB", Lower)
 	s.add("recovered after", milliseconds(recovery), "ms", Lower, goal(2000))
 	return nil
@@ -272,11 +274,44 @@ type storm struct {
 	lab  *lab
 	work chan attempt // webhooks that came
 
-	mu           sync.Mutex
-	accepted     samples
-	refused      int
-	agent        samples
-	agentRefused int
+	mu        sync.Mutex
+	accepted  samples
+	refused   int
+	submits   insisted
+	completes insisted
+}
+
+// insisted is requests that are sent again until they are served.
+type insisted struct {
+	took    samples // of those that were served, without what was refused before
+	refused int
+}
+
+func (i *insisted) join(o *insisted) {
+	i.took, i.refused = append(i.took, o.took...), i.refused+o.refused
+}
+
+// share is how many of a hundred requests were refused.
+func (i *insisted) share() float64 {
+	return 100 * float64(i.refused) / float64(max(1, i.refused+len(i.took)))
+}
+
+func (i *insisted) do(ctx context.Context, fn func() error) error {
+	for {
+		from := time.Now()
+		err := fn()
+		if err == nil {
+			i.took = append(i.took, time.Since(from))
+			return nil
+		}
+		if !shed(err) {
+			return err
+		}
+		i.refused++
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 // shed reports whether a server that has too much to do refused a request.
@@ -342,30 +377,13 @@ func (w *storm) arrive(ctx context.Context, clients int, perSecond float64) erro
 // asked again, as an agent must.
 func (w *storm) serve(ctx context.Context, conn *conn) error {
 	c := w.lab.caller(conn)
-	var took samples
-	refused := 0
+	var submits, completes insisted
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.agent, w.agentRefused = append(w.agent, took...), w.agentRefused+refused
+		w.submits.join(&submits)
+		w.completes.join(&completes)
 	}()
-	insist := func(fn func() error) error {
-		for {
-			from := time.Now()
-			err := fn()
-			if err == nil {
-				took = append(took, time.Since(from))
-				return nil
-			}
-			if !shed(err) {
-				return err
-			}
-			refused++
-			if err := pause(ctx, 20*time.Millisecond); err != nil {
-				return err
-			}
-		}
-	}
 	for {
 		select {
 		case c.now = <-w.work:
@@ -374,7 +392,7 @@ func (w *storm) serve(ctx context.Context, conn *conn) error {
 		}
 		var answer []byte
 		var step string
-		err := insist(func() (err error) {
+		err := submits.do(ctx, func() (err error) {
 			answer, err = c.submit(wire.KindToolCall, allowedTool, c.args())
 			return err
 		})
@@ -382,10 +400,10 @@ func (w *storm) serve(ctx context.Context, conn *conn) error {
 			step, err = expect(answer, wire.DecisionProceed)
 		}
 		if err == nil {
-			err = insist(func() error { return c.report(step, c.result()) })
+			err = completes.do(ctx, func() error { return c.report(step, c.result()) })
 		}
 		if err == nil {
-			err = insist(func() error { return c.finish("complete") })
+			err = completes.do(ctx, func() error { return c.finish("complete") })
 		}
 		if err != nil {
 			if ctx.Err() != nil {

@@ -66,15 +66,17 @@ func (l *lab) until(ctx context.Context, fn func(ctx context.Context, c *caller)
 
 // dispatch is how soon the agent of an idle server is woken.
 func (l *lab) dispatch(ctx context.Context) error {
-	var took samples
+	var took timings
 	err := l.until(ctx, func(ctx context.Context, c *caller) error {
 		if err := c.begin(ctx, ""); err != nil {
 			return err
 		}
-		took = c.took.dispatch
+		took = c.took
 		return c.finish("complete")
 	})
-	l.section("dispatch", "").latency("create to webhook", took, bounds(3, 10))
+	s := l.section("dispatch", "")
+	s.latency("create answered to webhook", took.dispatch, bounds(3, 10))
+	s.latency("create sent to webhook", took.wake)
 	return err
 }
 
@@ -131,7 +133,7 @@ func (c *caller) gate(ctx context.Context) (time.Duration, error) {
 
 // replay has a resumed agent submit again all that it did before.
 func (l *lab) replay(ctx context.Context) error {
-	const recorded = 1000
+	recorded := l.scaled(1000)
 	return l.callers(ctx, 1, func(ctx context.Context, _ int, conn *conn) error {
 		c := l.caller(conn)
 		if err := c.begin(ctx, ""); err != nil {
@@ -143,7 +145,7 @@ func (l *lab) replay(ctx context.Context) error {
 				return err
 			}
 		}
-		anew := recorded / time.Since(began).Seconds()
+		anew := float64(recorded) / time.Since(began).Seconds()
 		if _, err := c.gate(ctx); err != nil {
 			return err
 		}
@@ -159,8 +161,8 @@ func (l *lab) replay(ctx context.Context) error {
 				return err
 			}
 		}
-		again := recorded / time.Since(began).Seconds()
-		s := l.section("replay", "")
+		again := float64(recorded) / time.Since(began).Seconds()
+		s := l.section("replay", fmt.Sprintf("%d steps", recorded))
 		s.add("recorded", anew, "steps/s", Higher)
 		s.add("replayed", again, "steps/s", Higher)
 		s.add("replayed over recorded", again/anew, "×", Higher, goal(1.5))
@@ -171,27 +173,24 @@ func (l *lab) replay(ctx context.Context) error {
 
 // deep is what a step costs late in a long execution.
 func (l *lab) deep(ctx context.Context) error {
-	const (
-		short  = 10     // steps before the shallow ones
-		long   = 10_000 // steps before the deep ones
-		window = 2000   // steps that are measured
-	)
-	shallow, err := l.window(ctx, window/l.Steps, short, l.Steps)
+	const early = 10                                 // steps before the first that are measured
+	late, window := l.scaled(10_000), l.scaled(2000) // steps before the last ones, and how many are measured
+	shallow, err := l.window(ctx, max(1, window/l.Steps), early, l.Steps)
 	if err != nil {
 		return err
 	}
-	far, err := l.window(ctx, 1, long, window)
+	far, err := l.window(ctx, 1, late, window)
 	if err != nil {
 		return err
 	}
-	s := l.section("deep", "")
+	s := l.section("deep", fmt.Sprintf("step %d against %d", late, early))
 	wall := func(r *load) float64 { return microseconds(r.elapsed) / float64(r.steps) }
-	s.add("step 10, wall", wall(shallow), "µs/step", Lower)
-	s.add("step 10, server CPU", microseconds(shallow.cpu()), "µs/step", Lower)
-	s.add("step 10,000, wall", wall(far), "µs/step", Lower)
-	s.add("step 10,000, server CPU", microseconds(far.cpu()), "µs/step", Lower)
-	s.add("wall, 10,000 over 10", wall(far)/wall(shallow), "×", Lower, goal(1.2))
-	s.add("CPU, 10,000 over 10", float64(far.cpu())/float64(max(1, shallow.cpu())), "×", Lower, goal(1.2))
+	s.add("early, wall", wall(shallow), "µs/step", Lower)
+	s.add("early, server CPU", microseconds(shallow.cpu()), "µs/step", Lower)
+	s.add("late, wall", wall(far), "µs/step", Lower)
+	s.add("late, server CPU", microseconds(far.cpu()), "µs/step", Lower)
+	s.add("wall, late over early", wall(far)/wall(shallow), "×", Lower, goal(1.2))
+	s.add("CPU, late over early", float64(far.cpu())/float64(max(1, shallow.cpu())), "×", Lower, goal(1.2))
 	return nil
 }
 

@@ -13,6 +13,8 @@ import (
 	prometheus "github.com/prometheus/common/model"
 )
 
+const databaseBytes = "kernelctl_db_bytes"
+
 // scrape is what the server says of itself at one moment.
 type scrape map[string]*dto.MetricFamily
 
@@ -46,7 +48,7 @@ func (s scrape) cpu() time.Duration {
 func (s scrape) rss() float64 { return s.sum("process_resident_memory_bytes") }
 
 // disk is the size of the database and of the log before it, in bytes.
-func (s scrape) disk() float64 { return s.sum("kernelctl_db_bytes") + s.sum("kernelctl_wal_bytes") }
+func (s scrape) disk() float64 { return s.sum(databaseBytes) + s.sum("kernelctl_wal_bytes") }
 
 // histogram is what one was told between two scrapes.
 type histogram struct {

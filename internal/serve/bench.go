@@ -15,6 +15,7 @@ import (
 )
 
 func newBench(h *cli.Host) *cobra.Command {
+	h.Shape("benchmark", bench.Report{})
 	b := &benchmark{h: h}
 	cmd := &cobra.Command{
 		Use:   "bench",
@@ -47,6 +48,7 @@ docs/performance.md says what each figure means and what to expect.`,
 	fs.IntVar(&o.Executions, "executions", 10_000, "how many are stored, of list and live")
 	fs.IntVar(&o.Tails, "tails", 10_000, "readers, of tails")
 	fs.Float64Var(&o.Gigabytes, "gigabytes", 1, "size of the database, of grow")
+	fs.Float64Var(&o.Scale, "scale", 1, "of the histories of replay, deep and context; 0.05 for a quick look")
 	fs.StringVar(&o.Dir, "dir", os.TempDir(), "folder of the databases: the disk that is measured")
 	fs.StringVar(&o.Listen, "listen", "127.0.0.1:0", "where the load takes webhooks; a server elsewhere must reach it")
 	fs.StringVar(&b.compare, "compare", "", "show the change against this report (-o json of an earlier run)")
@@ -81,6 +83,11 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if cmd.Flags().Changed("server") || cmd.Flags().Changed("context") {
+		if b.Server, b.Token, err = s.Credentials(cmd.Context()); err != nil {
+			return err
+		}
+	}
 	if err := b.check(); err != nil {
 		return err
 	}
@@ -92,11 +99,6 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 	}
 	if b.Self, err = os.Executable(); err != nil {
 		return err
-	}
-	if cmd.Flags().Changed("server") || cmd.Flags().Changed("context") {
-		if b.Server, b.Token, err = s.Credentials(cmd.Context()); err != nil {
-			return err
-		}
 	}
 	b.Progress = func(what string) { b.h.Streams().Notef("%s", what) }
 	report, err := bench.Run(cmd.Context(), b.Options)
@@ -118,8 +120,11 @@ func (b *benchmark) check() error {
 		}
 	}
 	for _, name := range b.Scenarios {
-		if _, ok := bench.Find(name); !ok {
+		switch s, ok := bench.Find(name); {
+		case !ok:
 			return exit.Usagef("there is no scenario %q", name).Try("kernelctl bench --help lists them")
+		case s.Own && b.Server != "":
+			return exit.Usagef("scenario %s needs a server of its own", name).Try("kernelctl bench --scenario %s without --server", name)
 		}
 	}
 	for _, n := range append([]int{b.Steps, b.Executions, b.Tails, int(b.Duration)}, b.Concurrency...) {
@@ -127,8 +132,8 @@ func (b *benchmark) check() error {
 			return exit.Usagef("counts and durations must be positive")
 		}
 	}
-	if b.Payload < 0 || b.Gigabytes <= 0 || b.tolerance < 0 {
-		return exit.Usagef("--payload, --gigabytes and --tolerance must not be negative")
+	if b.Payload < 0 || b.Gigabytes <= 0 || b.Scale <= 0 || b.tolerance < 0 {
+		return exit.Usagef("--payload, --gigabytes, --scale and --tolerance must not be negative")
 	}
 	return nil
 }
