@@ -77,6 +77,7 @@ func (s *detailScreen) arrange(m *Model, w, h int) {
 func (s *detailScreen) fillOutput() {
 	at := s.out.at
 	last := at >= len(s.out.rows)-1
+	s.out.flow = true // a model writes paragraphs of one line
 	s.out.show(fmt.Sprint("out", s.heardOut), func() doc {
 		if len(s.output) == 0 {
 			return newText("Nothing yet. Live output is shown as it comes, and is not stored.")

@@ -106,6 +106,7 @@ func (d doc) with(body string) doc {
 type docView struct {
 	doc
 	wrap   bool // lines of up to docString cells are shown whole
+	flow   bool // all lines are shown whole
 	folded map[int]bool
 	wide   map[int]bool // long lines that are shown whole
 	rows   []docRow     // what is not folded away
@@ -128,7 +129,7 @@ func (v *docView) show(key string, build func() doc) {
 	if v.key == key && v.rows != nil {
 		return
 	}
-	*v = docView{doc: build(), wrap: v.wrap, w: v.w, h: v.h, find: v.find, key: key, folded: map[int]bool{}, wide: map[int]bool{}}
+	*v = docView{doc: build(), wrap: v.wrap, flow: v.flow, w: v.w, h: v.h, find: v.find, key: key, folded: map[int]bool{}, wide: map[int]bool{}}
 	for i, l := range v.lines {
 		if i > 0 && l.close > 0 && (l.items > docItems && l.close-i > docItems || l.close-i > docString) {
 			v.folded[i] = true
@@ -173,7 +174,7 @@ func hanging(s string, w int) []string {
 
 // whole reports whether a line is broken where it is too long, and not cut.
 func (v *docView) whole(i int) bool {
-	return !v.folded[i] && (v.wide[i] || v.wrap && text.Width(v.lines[i].text) <= docString)
+	return !v.folded[i] && (v.flow || v.wide[i] || v.wrap && text.Width(v.lines[i].text) <= docString)
 }
 
 // row is the first one of a line, or of what it is folded into.
