@@ -52,6 +52,8 @@ func explain(err error) error {
 		return fmt.Errorf("the disk is full: free some space: %w", err)
 	case codeReadOnly, codeCantOpen, codePerm:
 		return fmt.Errorf("the database file or its folder cannot be written: check owner, mode and mount: %w", err)
+	case codeError: // our statements fit our tables
+		return fmt.Errorf("the tables in the file are not those that this build makes, so it is damaged: keep it, and restore a backup: %w", err)
 	case codeCorrupt, codeNotADB:
 		return fmt.Errorf("the file is damaged or no database: keep it, and restore a backup: %w", err)
 	case codeBusy, codeLocked:
