@@ -20,6 +20,8 @@ const (
 	codeCantOpen   = 14
 	codeConstraint = 19
 	codeNotADB     = 26
+
+	codeReadOnlyRollback = codeReadOnly | 3<<8 // a journal is to be rolled back, by somebody who may write
 )
 
 // code is the result code behind err; 0 when it is not SQLite's.

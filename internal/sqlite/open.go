@@ -114,7 +114,20 @@ func prepareFile(ctx context.Context, path string) error {
 	case info.Size() == 0:
 		return nil
 	}
-	db, err := sql.Open("sqlite", dsn(path, inspectorParams()))
+	err = inspect(ctx, path, inspectorParams())
+	if code(err) == codeReadOnlyRollback {
+		// Only a file that is not in WAL mode yet has a journal to roll back: a
+		// kill came while it was made. Whoever made it, that is how it is mended.
+		params := inspectorParams()
+		params.Set("mode", "rw")
+		err = inspect(ctx, path, params)
+	}
+	return err
+}
+
+// inspect looks at whose file it is.
+func inspect(ctx context.Context, path string, params url.Values) error {
+	db, err := sql.Open("sqlite", dsn(path, params))
 	if err != nil {
 		return err
 	}
