@@ -34,16 +34,23 @@ func BenchmarkEvaluate(b *testing.B) {
 	}
 }
 
-func BenchmarkEvaluateThousandRules(b *testing.B) {
-	var src strings.Builder
-	src.WriteString("rules:\n")
-	for i := range policy.MaxRules {
-		fmt.Fprintf(&src, "- {id: r%d, when: {targets: [tool_%d, other_%d]}, then: {decision: allow}}\n", i, i, i)
-	}
-	bundle := compile(b, src.String())
-	b.ReportAllocs()
-	for b.Loop() {
-		bundle.Evaluate(policy.Call{Kind: kernel.ToolCall, Target: "other_999"})
+// BenchmarkEvaluateRules is what a ruling costs with the number of rules; the
+// last one of them matches.
+func BenchmarkEvaluateRules(b *testing.B) {
+	for _, rules := range []int{20, 200, policy.MaxRules} {
+		b.Run(fmt.Sprintf("rules=%d", rules), func(b *testing.B) {
+			var src strings.Builder
+			src.WriteString("rules:\n")
+			for i := range rules {
+				fmt.Fprintf(&src, "- {id: r%d, when: {targets: [tool_%d, other_%d]}, then: {decision: allow}}\n", i, i, i)
+			}
+			bundle := compile(b, src.String())
+			call := policy.Call{Kind: kernel.ToolCall, Target: fmt.Sprintf("other_%d", rules-1)}
+			b.ReportAllocs()
+			for b.Loop() {
+				bundle.Evaluate(call)
+			}
+		})
 	}
 }
 
