@@ -101,6 +101,7 @@ func cmdServer(ts *testscript.TestScript, neg bool, args []string) {
 	case "start":
 		ts.Check(s.start(args[1:]...))
 		ts.Setenv("KERNELCTL_SERVER", "http://"+s.addr)
+		ts.Setenv("ADDR", s.addr)
 	case "stop":
 		ts.Check(s.end(syscall.SIGTERM))
 	case "kill":

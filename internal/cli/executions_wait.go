@@ -116,7 +116,7 @@ func (s *session) waitOne(ctx context.Context, arg string, target waitFor, exitO
 		return st == wire.ExecutionBlocked && (exitOnBlocked || target == forBlocked)
 	})
 	if err != nil {
-		return wire.Execution{}, s.detached(err, "execution "+s.short(x.ID)+" is still running", "kernelctl ex wait "+printer.ShortID(x.ID))
+		return wire.Execution{}, s.detached(err, "stopped looking; execution "+s.short(x.ID)+" goes on", "kernelctl ex wait "+printer.ShortID(x.ID))
 	}
 	switch {
 	case end.Status == wire.ExecutionBlocked && target == forBlocked:
@@ -136,7 +136,7 @@ func (s *session) waitOne(ctx context.Context, arg string, target waitFor, exitO
 func (s *session) awaitOutcome(ctx context.Context, x wire.Execution) (wire.Execution, error) {
 	end, err := s.await(ctx, x, func(wire.ExecutionStatus) bool { return false })
 	if err != nil {
-		return wire.Execution{}, s.detached(err, "execution "+s.short(x.ID)+" is still running", "kernelctl ex wait "+printer.ShortID(x.ID))
+		return wire.Execution{}, s.detached(err, "stopped looking; execution "+s.short(x.ID)+" goes on", "kernelctl ex wait "+printer.ShortID(x.ID))
 	}
 	return end, s.outcome(end)
 }

@@ -50,10 +50,14 @@ func (s *session) follow(ctx context.Context, x wire.Execution, afterSeq int64) 
 	var last wire.Event
 	err = c.TailEvents(ctx, x.ID, client.TailOptions{AfterSeq: afterSeq, Link: s.linkNotes()}, func(e wire.Event) error {
 		last = e
-		return list.Add(e)
+		if err := list.Add(e); err != nil {
+			return err
+		}
+		s.askForDecision(e)
+		return nil
 	})
 	if err := errors.Join(err, list.Close("")); err != nil {
-		return s.detached(err, "execution "+s.short(x.ID)+" is still running", "kernelctl ex watch "+printer.ShortID(x.ID))
+		return s.detached(err, "stopped looking; execution "+s.short(x.ID)+" goes on", "kernelctl ex watch "+printer.ShortID(x.ID))
 	}
 	if !last.Type.EndsExecution() {
 		end, err := c.GetExecution(ctx, x.ID)
@@ -66,6 +70,17 @@ func (s *session) follow(ctx context.Context, x wire.Execution, afterSeq int64) 
 	end.Status, end.FailureReason = endOf(last)
 	end.UpdatedAt = last.OccurredAt
 	return s.outcome(end)
+}
+
+// askForDecision tells a person who looks on that it is a person who is waited
+// for.
+func (s *session) askForDecision(e wire.Event) {
+	if e.Type != wire.EventExecutionBlocked || !s.io.ErrTTY {
+		return
+	}
+	if p := payload[wire.ExecutionPayload](e); p.ApprovalID != "" {
+		s.io.Notef("next:  %s", s.f.hint("kernelctl ap grant "+printer.ShortID(p.ApprovalID)+" --by NAME"))
+	}
 }
 
 // endOf is what the last event of an execution says.
@@ -157,7 +172,7 @@ func (s *session) detached(err error, what, again string) error {
 	if sig.signal == syscall.SIGTERM {
 		code = exit.Terminated
 	}
-	return &exit.Error{Code: code, What: what, Next: again, Err: err}
+	return &exit.Error{Code: code, What: what, Why: sig.Error(), Next: again, Err: err}
 }
 
 // watchStatus prints an execution again each time that its status changes.
@@ -187,7 +202,7 @@ func (s *session) watchStatus(ctx context.Context, c *client.Client, x wire.Exec
 		return list.Add(x)
 	})
 	if err != nil {
-		return s.detached(err, "execution "+s.short(x.ID)+" is still running", "kernelctl ex get -w "+printer.ShortID(x.ID))
+		return s.detached(err, "stopped looking; execution "+s.short(x.ID)+" goes on", "kernelctl ex get -w "+printer.ShortID(x.ID))
 	}
 	return s.outcome(x)
 }

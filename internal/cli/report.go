@@ -216,7 +216,12 @@ func (f *factory) reportLines(e *exit.Error) {
 	if why == "" && e.Err != nil && e.Err.Error() != what {
 		why = e.Err.Error()
 	}
-	f.io.Warnf("%s %s", printer.Paint(color, printer.Bad, "error:"), printer.Clean(what))
+	if e.Code == exit.Interrupted || e.Code == exit.Terminated { // what was asked for is no error
+		f.io.Warnf("%s", printer.Clean(what))
+		why = ""
+	} else {
+		f.io.Warnf("%s %s", printer.Paint(color, printer.Bad, "error:"), printer.Clean(what))
+	}
 	if why != "" {
 		f.io.Warnf("%s   %s", printer.Paint(color, printer.Dim, "why:"), printer.Clean(why))
 	}

@@ -60,7 +60,7 @@ func (s *session) stream(ctx context.Context, stepArg string, raw bool) error {
 	end, err := c.Stream(ctx, x.ID, s.linkNotes(), d.write)
 	err = errors.Join(err, d.finish())
 	if err != nil {
-		return s.detached(err, "execution "+s.short(x.ID)+" is still running", "kernelctl stream "+printer.ShortID(x.ID))
+		return s.detached(err, "stopped looking; execution "+s.short(x.ID)+" goes on", "kernelctl stream "+printer.ShortID(x.ID))
 	}
 	s.io.Notef("execution %s is %s", s.short(x.ID), end.Status)
 	return nil

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -80,7 +81,11 @@ func (s settings) logger(h *cli.Host) *slog.Logger {
 func run(ctx context.Context, h *cli.Host, s settings, log *slog.Logger, beside func(context.Context, *daemon.Daemon) error) error {
 	d, err := daemon.Open(ctx, options(s, h.Version(), log))
 	if err != nil {
-		return &exit.Error{Code: exit.Failed, What: "the server cannot start", Err: err, Why: err.Error()}
+		e := &exit.Error{Code: exit.Failed, What: "the server cannot start", Err: err, Why: err.Error()}
+		if errors.Is(err, syscall.EADDRINUSE) {
+			e.Next = "choose another address with --listen, or use the server that is there: kernelctl doctor"
+		}
+		return e
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
