@@ -36,7 +36,7 @@ func orderStudy(r *rand.Rand) order {
 
 func orderDeepStudy(r *rand.Rand) order {
 	s := newStudy(r)
-	s.Chapters = []string{"what is known", "who says so", "what it costs", "what we would lose", "what others tried", "what to do"}
+	s.Chapters = []string{"what is known", "who says so", "what it costs", "what we would lose", "what others tried", "who disagrees", "what is missing", "what to do"}
 	s.Pages = s.Pages[:1]
 	return order{input: s, labels: map[string]string{"team": "strategy", "tier": "batch"}}
 }

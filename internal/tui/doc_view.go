@@ -106,7 +106,7 @@ func (d doc) with(body string) doc {
 type docView struct {
 	doc
 	wrap   bool // lines of up to docString cells are shown whole
-	flow   bool // all lines are shown whole
+	flow   bool // all lines are shown whole, broken between words
 	folded map[int]bool
 	wide   map[int]bool // long lines that are shown whole
 	rows   []docRow     // what is not folded away
@@ -144,7 +144,11 @@ func (v *docView) layout() {
 	v.rows = v.rows[:0]
 	for i := 0; i < len(v.lines); i++ {
 		if v.whole(i) {
-			for p, piece := range hanging(v.lines[i].text, max(v.w-2, 1)) {
+			pieces := hanging
+			if v.flow {
+				pieces = text.Words
+			}
+			for p, piece := range pieces(v.lines[i].text, max(v.w-2, 1)) {
 				v.rows = append(v.rows, docRow{i, piece, p > 0})
 			}
 		} else {
