@@ -109,7 +109,7 @@ func (s *session) decide(ctx context.Context, v verdict, rationale string) error
 // askWho makes sure that somebody decides.
 func (s *session) askWho(ctx context.Context) error {
 	if s.User != "" {
-		return nil
+		return plainName(s.User)
 	}
 	if !s.io.CanPrompt() {
 		return exit.Usagef("--by NAME is missing").
@@ -124,6 +124,15 @@ func (s *session) askWho(ctx context.Context) error {
 		return exit.Usagef("nobody decides: no name was given")
 	}
 	s.User = name
+	return plainName(name)
+}
+
+// plainName refuses a name that does not show what it is: it is written down as
+// the one who decided.
+func plainName(name string) error {
+	if clean := printer.Clean(name); clean != name {
+		return exit.Usagef("%s is no name to decide under", clean).Because("it has characters that do not show")
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/agentkernel/kernelctl/internal/cli/exit"
+	"github.com/agentkernel/kernelctl/internal/cli/printer"
 )
 
 // yesHelp describes -y, which every command that confirms has.
@@ -20,7 +21,7 @@ func (s *session) confirm(ctx context.Context, question string) error {
 			Because("it asks before it acts, and there is no terminal to ask on: %s", question).
 			Try("rerun with --yes")
 	}
-	yes, err := s.io.Confirm(ctx, question)
+	yes, err := s.io.Confirm(ctx, printer.Clean(question))
 	if err != nil {
 		return err
 	}
