@@ -53,7 +53,9 @@ func (s *session) follow(ctx context.Context, x wire.Execution, afterSeq int64) 
 		if err := list.Add(e); err != nil {
 			return err
 		}
-		s.askForDecision(e)
+		if e.EventSeq >= x.LastEventSeq { // an older one is decided
+			s.askForDecision(e)
+		}
 		return nil
 	})
 	if err := errors.Join(err, list.Close("")); err != nil {
