@@ -11,11 +11,15 @@ import (
 // included.
 type cache struct {
 	limit    int
-	weight   int // executions and their steps
+	weight   int // in steps; an execution is worth some
 	resident map[kernel.ExecutionID]*resident
 	recent   list.List // of *resident that go on, the most recently used first
 	ended    list.List // of *resident that have ended: hardly anyone asks for them again
 }
+
+// executionWeight is how many steps' memory an execution takes without any: a
+// step is about 380 bytes of heap, an execution with its lease about 1,500.
+const executionWeight = 4
 
 // maxEnded is how many executions that have ended stay in memory, for agents
 // that repeat their last words.
@@ -62,7 +66,7 @@ func (c *cache) weigh(r *resident) {
 		}
 		r.list, r.element = in, in.PushFront(r)
 	}
-	w := 1 + len(r.state.Steps)
+	w := executionWeight + len(r.state.Steps)
 	c.weight += w - r.weight
 	r.weight = w
 }

@@ -22,8 +22,8 @@ type Options struct {
 	Readers int
 	// Queue is how many operations may wait for the writer; 0 means 1024.
 	Queue int
-	// Resident bounds what stays folded in memory, in steps and executions
-	// together; 0 means 400,000 (roughly 150 MB).
+	// Resident bounds what stays folded in memory, in steps; an execution is
+	// worth four of them. 0 means 400,000 (roughly 150 MB of heap).
 	Resident int
 	// OnCommit is told of every operation after its commit, in commit order, by
 	// the writer: it must not block.

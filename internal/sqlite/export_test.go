@@ -43,8 +43,17 @@ func (db *DB) Texts() []string {
 		{Labels: labels, Before: 9},
 		{Labels: labels, Agent: "a", Status: 1, Before: 9},
 	} {
-		text, _ := listExecutions(q)
-		texts = append(texts, text)
+		first := byStatus
+		if len(q.Labels) > 0 && q.Status == 0 {
+			first = 0 // one of them is walked
+		}
+		for label := first; label < len(q.Labels); label++ {
+			text, _ := listExecutions(q, label)
+			texts = append(texts, text)
+		}
+	}
+	for _, counted := range []string{countLabel, countStatus} {
+		texts = append(texts, "SELECT count(*) FROM ("+counted+" LIMIT ?)")
 	}
 	execution := kernel.ExecutionID{UUID: kernel.UUID{1}}
 	for _, q := range []store.ApprovalQuery{{}, {Status: 1}, {Agent: "a"}, {Agent: "a", Status: 1}, {Execution: execution}, {Execution: execution, Status: 1, Agent: "a"}} {
@@ -69,6 +78,12 @@ func (db *DB) Plan(text string) ([]string, error) {
 		return err
 	})
 	return steps, err
+}
+
+// Narrowest is the index that a list walks: that of the label of that number,
+// or -1.
+func (db *DB) Narrowest(q store.ExecutionQuery) (int, error) {
+	return db.narrowest(context.Background(), q)
 }
 
 // Fault is an error with one of SQLite's codes.

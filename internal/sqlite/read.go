@@ -217,8 +217,12 @@ func (db *DB) Header(ctx context.Context, id kernel.ExecutionID) (h store.Header
 
 // Executions implements [store.Reader].
 func (db *DB) Executions(ctx context.Context, q store.ExecutionQuery) (page []store.Execution, next int64, err error) {
-	text, args := listExecutions(q)
 	err = db.reading(ctx, "list executions", func(ctx context.Context) error {
+		label, err := db.narrowest(ctx, q)
+		if err != nil {
+			return err
+		}
+		text, args := listExecutions(q, label)
 		rows, err := db.read.QueryContext(ctx, text, args...)
 		if err != nil {
 			return err
@@ -246,9 +250,57 @@ func (db *DB) Executions(ctx context.Context, q store.ExecutionQuery) (page []st
 	return page, next, err
 }
 
+// byStatus says that a list walks the index of the status, and of the agent,
+// rather than that of a label.
+const byStatus = -1
+
+// narrowest says which index to walk for a list: that of the label of that
+// number, or [byStatus]. What is walked and does not match all else is looked at
+// in vain, so the one with the fewest entries is taken, give or take a factor:
+// without it the few failed ones of a common label would be looked for among
+// all that have the label. Counting stops with the smallest.
+func (db *DB) narrowest(ctx context.Context, q store.ExecutionQuery) (label int, err error) {
+	switch {
+	case len(q.Labels) == 0:
+		return byStatus, nil
+	case len(q.Labels) == 1 && q.Status == 0:
+		return 0, nil
+	}
+	const first, factor, last = 1000, 8, 512_000
+	for limit := first; limit <= last; limit *= factor {
+		for i, l := range q.Labels {
+			few, err := db.fewer(ctx, limit, countLabel, l[0], l[1])
+			if few || err != nil {
+				return i, err
+			}
+		}
+		if q.Status != 0 {
+			few, err := db.fewer(ctx, limit, countStatus, int64(q.Status))
+			if few || err != nil {
+				return byStatus, err
+			}
+		}
+	}
+	return 0, nil // all are common: so are those that match, unless they keep away from each other
+}
+
+// What [DB.fewer] counts.
+const (
+	countLabel  = "SELECT 1 FROM labels WHERE key=? AND value=?"
+	countStatus = "SELECT 1 FROM executions WHERE status=?"
+)
+
+// fewer reports whether a query has less than limit rows.
+func (db *DB) fewer(ctx context.Context, limit int, query string, args ...any) (bool, error) {
+	var n int
+	err := db.read.QueryRowContext(ctx, "SELECT count(*) FROM ("+query+" LIMIT ?)", append(args, limit)...).Scan(&n)
+	return n < limit, err
+}
+
 // listExecutions asks for one more than the page holds, to know whether there
-// is a next one. Every form of it walks an index in the order of the list.
-func listExecutions(q store.ExecutionQuery) (text string, args []any) {
+// is a next one. Every form of it walks an index in the order of the list: that
+// of the label of the given number, or none of a label.
+func listExecutions(q store.ExecutionQuery, label int) (text string, args []any) {
 	where := []string{"1"}
 	add := func(clause string, values ...any) {
 		where, args = append(where, clause), append(args, values...)
@@ -261,7 +313,7 @@ func listExecutions(q store.ExecutionQuery) (text string, args []any) {
 	}
 	from, order := executionColumns, "e.no"
 	for i, l := range q.Labels {
-		if i == 0 { // walk the first label's own index, newest first
+		if i == label { // walk its own index, newest first
 			from = strings.Replace(from, "FROM executions e", "FROM labels w CROSS JOIN executions e ON e.no=w.execution_no", 1)
 			order = "w.execution_no"
 			add("w.key=? AND w.value=?", l[0], l[1])

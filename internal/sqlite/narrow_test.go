@@ -1,0 +1,71 @@
+package sqlite_test
+
+import (
+	"crypto/rand"
+	"path/filepath"
+	"testing"
+
+	"github.com/agentkernel/kernelctl/internal/kernel"
+	"github.com/agentkernel/kernelctl/internal/sqlite"
+	"github.com/agentkernel/kernelctl/internal/store"
+)
+
+// A list walks what there is least of: looking for the few blocked ones of a
+// label that all have must not look at all of them.
+func TestListWalksTheRarest(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "kernel.db"), sqlite.Options{})
+	if err := putAgent(db); err != nil {
+		t.Fatal(err)
+	}
+	const many = 1100 // more than is counted at first
+	err := db.Update(t.Context(), func(tx store.Tx) error {
+		for i := range many {
+			c := &kernel.CreateExecution{Agent: "mailer", Input: kernel.NewBody([]byte(`{}`)), Labels: map[string]string{"env": "prod"}}
+			if i == 7 {
+				c.Labels["ticket"] = "7"
+			}
+			var seed [10]byte
+			_, _ = rand.Read(seed[:])
+			kernel.Stamp(c, now(), seed)
+			s, l := &kernel.State{ID: kernel.ExecutionID{UUID: c.Mint.UUID()}}, &kernel.Lease{}
+			plan, err := kernel.Decide(s, l, c)
+			if err != nil {
+				return err
+			}
+			if err := tx.Save(s, l, c, &plan); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	common, rare := [2]string{"env", "prod"}, [2]string{"ticket", "7"}
+	const none = -1
+	for _, tt := range []struct {
+		name  string
+		q     store.ExecutionQuery
+		want  int
+		found int
+	}{
+		{"no label", store.ExecutionQuery{Status: kernel.StatusPending}, none, 10},
+		{"one label", store.ExecutionQuery{Labels: [][2]string{common}}, 0, 10},
+		{"a common and a rare one", store.ExecutionQuery{Labels: [][2]string{common, rare}}, 1, 1},
+		{"a rare and a common one", store.ExecutionQuery{Labels: [][2]string{rare, common}}, 0, 1},
+		{"a common one, of a rare status", store.ExecutionQuery{Labels: [][2]string{common}, Status: kernel.StatusBlocked}, none, 0},
+		{"a rare one, of a common status", store.ExecutionQuery{Labels: [][2]string{rare}, Status: kernel.StatusPending}, 0, 1},
+		{"a common one, of a common status", store.ExecutionQuery{Labels: [][2]string{common}, Status: kernel.StatusPending}, 0, 10},
+	} {
+		got, err := db.Narrowest(tt.q)
+		if err != nil || got != tt.want {
+			t.Errorf("%s: walks %d, %v; want %d", tt.name, got, err, tt.want)
+		}
+		tt.q.Limit = 10
+		page, _, err := db.Executions(t.Context(), tt.q)
+		if err != nil || len(page) != tt.found {
+			t.Errorf("%s: %d executions, %v; want %d", tt.name, len(page), err, tt.found)
+		}
+	}
+}
