@@ -53,8 +53,9 @@ var script = []act{
 	{keys: keys("2"), hold: glance / 2},
 	{keys: keys("Escape"), hold: glance / 2},
 
-	{say: caption{"/", "text of others is shown, never obeyed"}, keys: keys("1"), hold: glance, still: "approvals"},
-	{keys: keys("/")},
+	{say: caption{"1", "back to what waits"}, keys: keys("1"), hold: glance},
+	{keys: keys("j"), hold: glance, still: "approvals"},
+	{say: caption{"/", "text of others is shown, never obeyed"}, keys: keys("/")},
 	{text: "rule:enterprise", hold: glance / 2},
 	{keys: keys("Enter"), hold: read, still: "hostile"},
 	{say: caption{"d", "a denial says why"}, keys: keys("d"), hold: glance},
@@ -68,7 +69,7 @@ var script = []act{
 	{say: caption{"T", "its newest execution, replayed against its policy"}, keys: keys("T"), hold: glance},
 	{keys: keys("Enter"), hold: read, still: "agents"},
 
-	{say: caption{"4", "the service in numbers"}, keys: keys("4"), hold: read + look, still: "metrics"},
+	{say: caption{"4", "the service in numbers"}, keys: keys("4"), hold: read, still: "metrics"},
 
 	{say: caption{"?", "every key of the screen one is on"}, keys: keys("1"), hold: glance},
 	{keys: keys("?"), hold: look},
@@ -77,6 +78,7 @@ var script = []act{
 	{keys: keys(":")},
 	{text: "theme light"},
 	{keys: keys("Enter"), gone: "theme"},
+	{keys: keys("j"), gone: `>  denied`},
 	{still: "approvals-light", pal: &light},
 	{keys: keys("C-c")},
 }

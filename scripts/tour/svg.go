@@ -16,10 +16,10 @@ import (
 // most monospaced fonts at this size; every piece of text says its length, so
 // columns stand where they are whatever the font of the reader.
 const (
-	fontSize   = 14
-	cellWidth  = 8.4
-	lineHeight = 17
-	baseline   = 13 // from the top of a line
+	fontSize   = 15
+	cellWidth  = 9
+	lineHeight = 18
+	baseline   = 14 // from the top of a line
 	margin     = 14
 	titleBar   = 30
 	captionBar = 34
@@ -279,12 +279,12 @@ var rules = map[rune]string{
 
 // rule draws cells of the same rule.
 func (p *pencil) rule(r rune, cells int, st style) {
-	const up, down, middle = -baseline, lineHeight - baseline, -5
+	const up, down, middle = -baseline, lineHeight - baseline, -4.5 // a line of one unit, in the middle of a unit
 	left, right := margin+float64(p.column)*cellWidth, margin+float64(p.column+cells)*cellWidth
 	center := (left + right) / 2
 	var path strings.Builder
-	stroke := func(x1 float64, y1 int, x2 float64, y2 int) {
-		fmt.Fprintf(&path, "M%s %dL%s %d", number(x1), y1, number(x2), y2)
+	stroke := func(x1, y1, x2, y2 float64) {
+		fmt.Fprintf(&path, "M%s %sL%s %s", number(x1), number(y1), number(x2), number(y2))
 	}
 	switch ways := rules[r]; ways {
 	case "lr":
