@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -109,6 +111,7 @@ func (d *doctor) server(ctx context.Context) {
 		return
 	}
 	if d.health(ctx, c) {
+		d.certificate(ctx, u)
 		d.ready(ctx, c)
 		d.access(ctx, c)
 		d.clock(c)
@@ -141,11 +144,50 @@ func (d *doctor) health(ctx context.Context, c *client.Client) bool {
 	began := time.Now()
 	if _, err := c.Health(ctx); err != nil {
 		e := explain(err)
+		if e.Next == "kernelctl doctor" {
+			e.Next = "check --server, and what stands between: kernelctl config view --origin"
+		}
 		d.fail("server", e.Next, "%s", e.Error())
 		return false
 	}
 	d.ok("server", "%s answers in %s", c.Server(), printer.Took(time.Since(began)))
 	return true
+}
+
+// renewal is how long before its end a certificate should have been renewed.
+const renewal = 14 * 24 * time.Hour
+
+// certificate says what protects the connection, when it is direct: behind a
+// proxy it is the proxy's.
+func (d *doctor) certificate(ctx context.Context, u *url.URL) {
+	if u.Scheme != "https" {
+		return
+	}
+	if proxy, err := http.ProxyFromEnvironment(&http.Request{URL: u}); err != nil || proxy != nil {
+		return
+	}
+	port := u.Port()
+	if port == "" {
+		port = "443"
+	}
+	dialed, err := new(tls.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		d.fail("tls", "check the certificate of the server", "%v", err)
+		return
+	}
+	defer func() { _ = dialed.Close() }() // nothing was sent
+	conn, ok := dialed.(*tls.Conn)
+	if !ok || len(conn.ConnectionState().PeerCertificates) == 0 {
+		return
+	}
+	state := conn.ConnectionState()
+	ends := state.PeerCertificates[0].NotAfter
+	said := fmt.Sprintf("%s, certificate until %s", tls.VersionName(state.Version), ends.UTC().Format(time.DateOnly))
+	if left := ends.Sub(d.s.now()); left < renewal {
+		d.warn("tls", "renew the certificate", "%s, in %s", said, printer.Left(left))
+		return
+	}
+	d.ok("tls", "%s", said)
 }
 
 func (d *doctor) ready(ctx context.Context, c *client.Client) {

@@ -55,7 +55,7 @@ func unknownFlag(err error) (name string, ok bool) {
 		return rest, true
 	}
 	if rest, ok := strings.CutPrefix(text, "unknown shorthand flag: "); ok {
-		return strings.Trim(strings.SplitN(rest, " ", 2)[0], "'"), true
+		return "-" + strings.Trim(strings.SplitN(rest, " ", 2)[0], "'"), true
 	}
 	return "", false
 }

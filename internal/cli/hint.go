@@ -7,7 +7,7 @@ import (
 )
 
 // clientCommand is a command line, in running text, that goes to a server.
-var clientCommand = regexp.MustCompile(`\bkernelctl (ex|executions|events|steps|stream|ap|approvals|agents|policies|signals|why|doctor|top|export|config view)\b`)
+var clientCommand = regexp.MustCompile(`\bkernelctl (ex|executions|events|steps|stream|ap|approvals|agents|policies (?:get|set|test|delete)|signals|why|doctor|top|export|config view)\b`)
 
 // placeFlags repeats the flags of a command line that say where it went.
 // Variables and the configuration file need no repeating: they stay.

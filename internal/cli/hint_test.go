@@ -21,6 +21,7 @@ func TestHint(t *testing.T) {
 		"kernelctl config view --origin":                                   "kernelctl -s http://h:1 config view --origin",
 		"start a server: kernelctl serve --dev":                            "start a server: kernelctl serve --dev",
 		"kernelctl config use prod":                                        "kernelctl config use prod",
+		"kernelctl policies lint p.yaml":                                   "kernelctl policies lint p.yaml",
 		"kernelctl help formatting":                                        "kernelctl help formatting",
 	} {
 		if got := f.hint(in); got != want {

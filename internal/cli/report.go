@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -155,8 +156,13 @@ func explainConnection(e *client.ConnectionError) *exit.Error {
 	if e.Sent && e.Method != http.MethodGet {
 		x.Why += "; the request may have had its effect"
 	}
-	if errors.Is(e.Err, syscall.ECONNREFUSED) {
+	switch {
+	case errors.Is(e.Err, syscall.ECONNREFUSED):
 		x.Next = "start a server: kernelctl serve --dev, or name another one: --server URL"
+	case errors.Is(e.Err, http.ErrSchemeMismatch):
+		x.Next = "it speaks plain HTTP: --server " + strings.Replace(e.Server, "https://", "http://", 1)
+	case errors.As(e.Err, new(*tls.CertificateVerificationError)):
+		x.Next = "use the name that is in its certificate, or trust who signed it: SSL_CERT_FILE=ca.pem"
 	}
 	return x
 }
