@@ -338,7 +338,7 @@ func (s *detailScreen) hear(ds []wire.StreamDelta) {
 }
 
 // act does what a key means in the pane that has the focus.
-func (s *detailScreen) act(m *Model, a action) tea.Cmd {
+func (s *detailScreen) act(a action) {
 	switch a {
 	case actEvents:
 		s.turn(paneEvents)
@@ -363,7 +363,6 @@ func (s *detailScreen) act(m *Model, a action) tea.Cmd {
 	default:
 		s.move(a)
 	}
-	return nil
 }
 
 // turn gives a pane the focus.

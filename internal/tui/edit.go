@@ -73,7 +73,7 @@ func (m *Model) edit(d draft) tea.Cmd {
 	if line == "" {
 		line = "vi"
 	}
-	return tea.ExecProcess(program(m.life.ctx, line, d.path), func(err error) tea.Msg {
+	return tea.ExecProcess(m.program(line, d.path), func(err error) tea.Msg {
 		if err != nil {
 			err = fmt.Errorf("editor %s: %w", line, err)
 		}

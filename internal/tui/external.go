@@ -6,15 +6,28 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/agentkernel/kernelctl/internal/cli/iostreams"
 )
 
-// program is a command line of the person's with a file at its end; no file:
-// empty.
-func program(ctx context.Context, line, file string) *exec.Cmd {
+// programGrace is how long a program that was killed may keep its files open.
+const programGrace = time.Second
+
+// program is a command line of the person's, with a file at its end (no file:
+// empty), on the terminal: a program that is given a pipe would not draw.
+func (m *Model) program(line, file string) *exec.Cmd {
+	cmd := commandLine(m.life.ctx, line, file)
+	cmd.WaitDelay = programGrace
+	if m.tty.out != nil {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = m.tty.in, m.tty.out, m.tty.out
+	}
+	return cmd
+}
+
+func commandLine(ctx context.Context, line, file string) *exec.Cmd {
 	switch {
 	case file == "":
 		return iostreams.Shell(ctx, line)
@@ -52,7 +65,7 @@ func (m *Model) page() tea.Cmd {
 	if line == "" {
 		line = "less"
 	}
-	cmd := program(m.life.ctx, line, "")
+	cmd := m.program(line, "")
 	cmd.Stdin = strings.NewReader(b.String())
 	return tea.ExecProcess(cmd, func(err error) tea.Msg { return pagedMsg{line, err} })
 }

@@ -384,6 +384,40 @@ func (r *rig) openTypical() {
 	r.send(sourceMsg{r.m.de.stream, deltasMsg{{StepID: id(4, 1), Seq: 0, Data: "Drafting the mail to the board."}}})
 }
 
+// flood is a fake that tells 5,000 events a second, and of the last one that it
+// is the last.
+type flood struct{ *fake }
+
+const floodEvents = 10000
+
+func (f flood) Feed(ctx context.Context, o client.FeedOptions, fn func(wire.Event) error) error {
+	o.Link(client.Link{Up: true})
+	pace := time.NewTicker(20 * time.Millisecond)
+	defer pace.Stop()
+	for n := 1; n <= floodEvents; n++ {
+		target := fmt.Sprintf("tool_%d", n)
+		if n == floodEvents {
+			target = "last_of_all"
+		}
+		e := wire.Event{
+			ExecutionID: id(2, n%9), EventSeq: int64(100 + n), Type: wire.EventStepProposed, OccurredAt: wire.At(time.Now()),
+			Payload: fmt.Appendf(nil, `{"step_id":"s","step_type":"tool_call","target":%q}`, target),
+		}
+		if err := fn(e); err != nil {
+			return err
+		}
+		if n%100 == 0 {
+			select {
+			case <-pace.C:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // eager is a fake whose feed is there at once.
 type eager struct{ *fake }
 

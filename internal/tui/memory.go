@@ -142,10 +142,10 @@ func openJournal(dir string) (*journal, error) {
 	}
 	j := &journal{lines: make(chan string, logQueue)}
 	j.done.Go(func() {
-		defer f.Close()
 		for l := range j.lines {
 			_, _ = fmt.Fprintln(f, l) // there is no other place to tell
 		}
+		_ = f.Close()
 	})
 	return j, nil
 }

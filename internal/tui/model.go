@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -61,6 +62,9 @@ type Model struct {
 	log    []string // of the last errors
 	file   *journal // keeps them; nil: nowhere
 	titled string   // of the window
+	tty    struct { // for programs that the dashboard starts; nil: what the framework gives them
+		in, out *os.File
+	}
 
 	approvalsAsked, approvalsAgain bool
 	blurred                        bool

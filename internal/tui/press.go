@@ -88,7 +88,7 @@ func (m *Model) screenAct(a action) tea.Cmd {
 		return m.ag.act(m, a)
 	case scrMetrics:
 	case scrDetail:
-		return m.de.act(m, a)
+		m.de.act(a)
 	case scrDiverge:
 		m.dv.act(a)
 	}

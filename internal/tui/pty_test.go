@@ -69,12 +69,15 @@ func (b *bomb) now() time.Time {
 func helper() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	o := Options{}
-	if os.Getenv(helperEnv) == "panic" {
+	o, p := Options{}, Place{Client: eager{typical()}, By: "alice"}
+	switch os.Getenv(helperEnv) {
+	case "panic":
 		b := &bomb{}
 		o.Terminal, o.Now = b, b.now
+	case "flood":
+		o.Screen, p.Client = "executions", flood{typical()}
 	}
-	err := Run(ctx, Place{Client: eager{typical()}, By: "alice"}, o, os.Stdin, os.Stdout, true)
+	err := Run(ctx, p, o, os.Stdin, os.Stdout, true)
 	fmt.Println("END", err)
 	return 0
 }
@@ -217,6 +220,41 @@ func TestTheTerminalIsRestored(t *testing.T) {
 	}
 }
 
+// TestABurst: 5,000 events a second are at most ten frames a second, keys are
+// answered meanwhile, and what does not change is not written again.
+func TestABurst(t *testing.T) {
+	t.Parallel()
+	c := openConsole(t, "flood")
+	c.until("[2 Executions]")
+	began, from := time.Now(), len(c.text())
+	c.until("last_of_all")
+	out, took := c.text()[from:], time.Since(began)
+	frames := strings.Count(out, "\x1b[24;H")
+	if most := int(took/framePause) + int(took/time.Second) + 4; frames > most || frames < 3 {
+		t.Errorf("%d frames in %s, want at most %d", frames, took, most)
+	}
+	for _, still := range []string{"[2 Executions]", "UPDATED", "space mark"} {
+		if n := strings.Count(out, still); n > 1 { // once where the footer or the header really changed
+			t.Errorf("%q was written %d times", still, n)
+		}
+	}
+	c.keys("q")
+	c.restored()
+}
+
+func TestABurstLeavesKeysAlone(t *testing.T) {
+	t.Parallel()
+	c := openConsole(t, "flood")
+	c.until("tool_") // it is under way
+	c.keys("?")
+	c.until("Keys of executions")
+	if strings.Contains(c.text(), "last_of_all") {
+		t.Error("the key had to wait for the end of the burst")
+	}
+	c.keys("\x03")
+	c.restored()
+}
+
 // realUI is the command ui on a terminal, against a real service with an agent
 // that has a policy.
 func realUI(t *testing.T, env ...string) (*console, *daemontest.Service) {
@@ -247,14 +285,21 @@ func (c *console) ended() error {
 func TestALostTerminalEndsIt(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(c *console){
-		"hangup":   func(c *console) { _ = c.cmd.Process.Signal(syscall.SIGHUP) },
-		"closed":   func(c *console) { _ = c.pty.Close() },
-		"paging":   func(c *console) { c.keys("3"); c.until("default_action"); c.keys("v"); c.until("PAGER "); _ = c.pty.Close() },
+		"hangup": func(c *console) { _ = c.cmd.Process.Signal(syscall.SIGHUP) },
+		"closed": func(c *console) { _ = c.pty.Close() },
+		"paging": func(c *console) {
+			c.keys("3")
+			c.until("default_action")
+			c.keys("v")
+			c.until("PAGER ")
+			_ = c.pty.Close()
+		},
 		"deciding": func(c *console) { c.keys(":"); c.until("palette"); _ = c.cmd.Process.Signal(syscall.SIGHUP) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, _ := realUI(t, "PAGER=cat; echo PAGER $$; exec sleep 1000")
+			// It writes, because a file is closed when the read of it under way has ended.
+			c, _ := realUI(t, "PAGER=cat; test -t 1 && echo PAGER $$; while sleep 0.1; do echo; done")
 			c.until("Nothing waits for you")
 			lose(c)
 			_ = c.ended()
@@ -276,11 +321,11 @@ func TestALostTerminalEndsIt(t *testing.T) {
 func TestOtherProgramsOnTheTerminal(t *testing.T) {
 	t.Parallel()
 	editor := filepath.Join(t.TempDir(), "my editor")
-	script := "#!/bin/sh\necho '# by me' >> \"$1\"\n"
+	script := "#!/bin/sh\ntest -t 0 && test -t 1 && echo '# by me' >> \"$1\"\n"
 	if err := os.WriteFile(editor, []byte(script), 0o700); err != nil { //nolint:gosec // it is to be run
 		t.Fatal(err)
 	}
-	c, s := realUI(t, "VISUAL=", "EDITOR='"+editor+"'", "PAGER=sed s/^/PAGED:/; read -r answer </dev/tty")
+	c, s := realUI(t, "VISUAL=", "EDITOR='"+editor+"'", "PAGER=test -t 1 && sed s/^/PAGED:/; read -r answer </dev/tty")
 	c.until("Nothing waits for you")
 	c.keys("3")
 	c.until("default_action")

@@ -23,6 +23,7 @@ func Run(ctx context.Context, p Place, o Options, in, out *os.File, color bool) 
 	if err != nil {
 		return err
 	}
+	m.tty.in, m.tty.out = in, out
 	defer m.settleState()()
 	defer m.life.wg.Wait()
 	defer cancel()
