@@ -39,7 +39,7 @@ var examples = []struct {
 	{"kernelctl executions watch 9", example{ended: true}},
 	{"kernelctl executions wait 9", example{ended: true}},
 	{"kernelctl ex wait 9", example{ended: true}},
-	{"kernelctl stream 9", example{ended: true}},
+	{"kernelctl stream ", example{ended: true}},
 	{"kernelctl agents delete", example{ended: true}},
 	{"kernelctl ag rm", example{ended: true}},
 	{"kernelctl pol test demo -f p.yaml --since", example{code: 20}}, // the fixture's bundle is another one

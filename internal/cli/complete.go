@@ -373,11 +373,22 @@ func takesFiles(path string) bool {
 	return slices.Contains([]string{"policies lint", "executions view", "backup", "gen docs", "gen man", "gen schemas"}, path)
 }
 
-func (f *factory) settingWords(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
+// settingWords are the keys of the configuration file, and behind one its
+// values; the file of a token is a file.
+func (f *factory) settingWords(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	switch {
+	case len(args) == 0:
+		return settings.KnownKeys(), cobra.ShellCompDirectiveNoFileComp
+	case len(args) > 1:
 		return nil, cobra.ShellCompDirectiveNoFileComp
+	case args[0] == "current_context":
+		return f.contextWords(cmd, nil, word)
+	case strings.HasSuffix(args[0], ".read_only"), slices.Contains([]string{"utc", "no_input", "accessible"}, args[0]):
+		return []string{"true", "false"}, cobra.ShellCompDirectiveNoFileComp
+	case strings.HasSuffix(args[0], ".token_file"):
+		return nil, cobra.ShellCompDirectiveDefault
 	}
-	return settings.KnownKeys(), cobra.ShellCompDirectiveNoFileComp
+	return settings.Choices(args[0]), cobra.ShellCompDirectiveNoFileComp
 }
 
 // walk visits a command and all below it.

@@ -80,7 +80,7 @@ func (s *session) listExecutions(ctx context.Context, fl executionsListFlags) er
 	}
 	switch {
 	case list.Len() == 0 && p.Format.ForPerson():
-		s.io.Notef("no executions; start one: kernelctl ex create --agent ID --input '{}'")
+		s.io.Notef("%s", s.f.hint("no executions; start one: kernelctl ex create --agent ID --input '{}'"))
 	case next != "" && p.Format.ForPerson():
 		s.io.Notef("%d shown, more exist: --limit 0 or --cursor %s", list.Len(), next)
 	}

@@ -16,7 +16,10 @@ import (
 
 func newStream(f *factory) *cobra.Command {
 	cmd := newStreamWatch(f, "stream ID")
-	cmd.AddCommand(newStreamWatch(f, "watch ID"))
+	watch := newStreamWatch(f, "watch ID")
+	watch.Short = "The same as kernelctl stream ID"
+	watch.Example = `  kernelctl stream watch 9f3a71c2`
+	cmd.AddCommand(watch)
 	return cmd
 }
 

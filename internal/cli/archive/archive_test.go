@@ -147,7 +147,7 @@ func TestScan(t *testing.T) {
 	long := page + write(t, "three")
 	ended := strings.Replace(page, `"there"`, `""`, 1)
 	want := archive.Progress{Bytes: int64(len(page)), Cursor: "there"}
-	for cut := len(page); cut < len(long); cut++ {
+	for cut := len(page); cut < len(long); cut += 1 + (len(long)-cut)/100 { // closer together towards the end
 		if got, err := archive.Scan(strings.NewReader(long[:cut])); err != nil || got != want {
 			t.Fatalf("cut at %d: %+v, %v; want %+v", cut, got, err, want)
 		}

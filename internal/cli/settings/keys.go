@@ -69,13 +69,22 @@ func contextKeys() []string {
 	return []string{"server", "user", "token", "token_file", "token_command", "read_only", "color"}
 }
 
-func validChoice(name, value string) bool {
-	choices := map[string][]string{
-		"time":              {"relative", "iso", "unix"},
-		"color":             {"auto", "always", "never"},
-		"require_rationale": {"deny", "always", "never"},
-		"default_command":   {"help", "ui"},
+// Choices are the values of a key that has a few; nil for one that takes any.
+func Choices(name string) []string {
+	switch name {
+	case "time":
+		return []string{"relative", "iso", "unix"}
+	case "color":
+		return []string{"auto", "always", "never"}
+	case "require_rationale":
+		return []string{"deny", "always", "never"}
+	case "default_command":
+		return []string{"help", "ui"}
 	}
-	c, ok := choices[name]
-	return !ok || value == "" || slices.Contains(c, value)
+	return nil
+}
+
+func validChoice(name, value string) bool {
+	choices := Choices(name)
+	return choices == nil || value == "" || slices.Contains(choices, value)
 }
