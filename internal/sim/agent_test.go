@@ -50,7 +50,7 @@ func (d *deliverer) Deliver(ctx context.Context, job engine.Delivery) error {
 			_ = w.call(again, func(ctx context.Context, e *engine.Engine) error { return e.Acked(ctx, job.Execution, job.Attempt) })
 		})
 	}
-	if w.chance(r, w.shape.slow) {
+	if w.chance(r, w.shape.linger) {
 		if err := w.linger(ctx, r); err != nil {
 			return err
 		}
@@ -82,6 +82,7 @@ type attempt struct {
 	mu      sync.Mutex
 	submits int
 	counts  map[kernel.StepID]uint32 // of the submits that resolved to a record, by family
+	last    time.Time                // a call that may have renewed the lease
 	over    atomic.Bool
 }
 
@@ -199,23 +200,39 @@ func (a *attempt) submit(r *rand.Rand, o op) (answer kernel.Answer, err error) {
 		return err
 	}
 	if !a.keyed {
-		return answer, a.w.call(r, once)
+		return answer, a.w.call(r, a.reaching(once))
 	}
 	if a.w.chance(r, a.w.shape.doubled) { // the request goes out twice
 		again := child(r)
 		a.w.actors.Go(func() {
 			pause(upTo(again, time.Minute))
-			_ = a.w.call(again, func(ctx context.Context, e *engine.Engine) error {
+			_ = a.w.call(again, a.reaching(func(ctx context.Context, e *engine.Engine) error {
 				began := time.Now()
 				got, err := e.Submit(ctx, req)
 				if err == nil {
 					a.w.h.submitted(a.job, n, req, got, began)
 				}
 				return err
-			})
+			}))
 		})
 	}
-	return answer, a.w.retry(r, once)
+	return answer, a.w.retry(r, a.reaching(once))
+}
+
+// reaching is a call that is noted when the service does not refuse it: it may
+// renew the lease, whether the agent hears of it or not.
+func (a *attempt) reaching(call func(context.Context, *engine.Engine) error) func(context.Context, *engine.Engine) error {
+	return func(ctx context.Context, e *engine.Engine) error {
+		began := time.Now()
+		err := call(ctx, e)
+		if err == nil || ctx.Err() != nil {
+			a.w.h.tries(a.job, began)
+			a.mu.Lock()
+			a.last = time.Now()
+			a.mu.Unlock()
+		}
+		return err
+	}
 }
 
 // effect does what was allowed, and reports it.
@@ -238,10 +255,10 @@ func (a *attempt) effect(r *rand.Rand, o op, step kernel.StepID) bool {
 		again := child(r)
 		a.w.actors.Go(func() {
 			pause(upTo(again, time.Minute))
-			_ = a.w.call(again, report)
+			_ = a.w.call(again, a.reaching(report))
 		})
 	}
-	return a.w.retry(r, report) == nil
+	return a.w.retry(r, a.reaching(report)) == nil
 }
 
 // busy passes the time of an effect, with heartbeats or without. It reports
@@ -258,14 +275,14 @@ func (a *attempt) busy(r *rand.Rand, d time.Duration) bool {
 		if d <= 0 || !beats {
 			continue
 		}
-		err := a.w.call(r, func(ctx context.Context, e *engine.Engine) error {
+		err := a.w.call(r, a.reaching(func(ctx context.Context, e *engine.Engine) error {
 			began := time.Now()
 			err := e.Heartbeat(ctx, a.job.Execution, a.me)
 			if err == nil {
 				a.w.h.accepted(a.job, "heartbeat", began)
 			}
 			return err
-		})
+		}))
 		if _, refused := engine.IsRejection(err); refused && heeds {
 			return false
 		}
@@ -276,6 +293,14 @@ func (a *attempt) busy(r *rand.Rand, d time.Duration) bool {
 // finish ends the execution.
 func (a *attempt) finish(fails bool) {
 	pause(upTo(a.r, time.Second))
+	if a.w.chance(a.r, (a.w.shape.linger+a.w.shape.full)/2) {
+		// Just after its lease lapsed, when the next attempt waits for a worker or
+		// for space on the disk.
+		a.mu.Lock()
+		lapses := a.last.Add(a.job.Lease)
+		a.mu.Unlock()
+		pause(time.Until(lapses) + upTo(a.r, 300*time.Millisecond))
+	}
 	if a.dies(a.r) {
 		return
 	}
@@ -305,10 +330,10 @@ func (a *attempt) finish(fails bool) {
 		again := child(a.r)
 		a.w.actors.Go(func() {
 			pause(upTo(again, time.Minute))
-			_ = a.w.call(again, say)
+			_ = a.w.call(again, a.reaching(say))
 		})
 	}
-	err = a.w.retry(a.r, say)
+	err = a.w.retry(a.r, a.reaching(say))
 	if refusal, ok := engine.IsRejection(err); ok && refusal.Code == kernel.Conflict {
 		a.w.t.Errorf("finish %s: %v", a.job.Execution, err)
 	} else if err != nil && !ok && !errors.Is(err, errLost) {

@@ -19,10 +19,12 @@ type logged struct {
 	newest     kernel.Holder
 	steps      map[kernel.StepID]*loggedStep
 	gone       map[kernel.Holder]kernel.Instant // attempts that were given up on, and when
-	unknown    map[kernel.StepID]bool           // families of at_most_once steps whose outcome is unknown
-	retryAt    kernel.Instant                   // of the step that was parked last
-	timeoutAt  kernel.Instant                   // of what the execution was blocked on last
+	acked      map[kernel.Holder]kernel.Instant
+	unknown    map[kernel.StepID]bool // families of at_most_once steps whose outcome is unknown
+	retryAt    kernel.Instant         // of the step that was parked last
+	timeoutAt  kernel.Instant         // of what the execution was blocked on last
 	terminal   bool
+	ended      kernel.Instant
 }
 
 type loggedStep struct {
@@ -83,7 +85,7 @@ func (w *world) check() {
 	used := make(slots)
 	logs := make(map[kernel.ExecutionID]*logged)
 	for _, x := range w.executions() {
-		l := &logged{w: w, x: x, dispatches: make(map[kernel.DispatchID]int), steps: make(map[kernel.StepID]*loggedStep), unknown: make(map[kernel.StepID]bool), gone: make(map[kernel.Holder]kernel.Instant)}
+		l := &logged{w: w, x: x, dispatches: make(map[kernel.DispatchID]int), steps: make(map[kernel.StepID]*loggedStep), unknown: make(map[kernel.StepID]bool), gone: make(map[kernel.Holder]kernel.Instant), acked: make(map[kernel.Holder]kernel.Instant)}
 		l.read(used)
 		logs[x.ID] = l
 		if w.t.Failed() {
@@ -136,7 +138,9 @@ func (l *logged) read(used slots) {
 		if l.terminal && e.Type != kernel.TypeDispatchDiscarded {
 			l.errorf(e, "comes after the end")
 		}
-		l.terminal = l.terminal || e.Type.Terminal()
+		if e.Type.Terminal() {
+			l.terminal, l.ended = true, e.At
+		}
 		d, err := kernel.DecodePayload(e.Type, []byte(e.Payload))
 		if err != nil {
 			l.errorf(e, "payload %s: %v", e.Payload, err)
@@ -164,6 +168,7 @@ func (l *logged) event(e *store.Event, d kernel.Data, used slots) {
 			l.noticed(e, l.retryAt)
 		}
 	case *kernel.DispatchAcked:
+		l.acked[kernel.Holder{Dispatch: d.Dispatch, Attempt: d.Attempt}] = e.At
 		l.by(e, kernel.Holder{Dispatch: d.Dispatch, Attempt: d.Attempt})
 	case *kernel.DeliveryFailed:
 		holder := kernel.Holder{Dispatch: d.Dispatch, Attempt: d.Attempt}
@@ -172,8 +177,8 @@ func (l *logged) event(e *store.Event, d kernel.Data, used slots) {
 		if d.Error == kernel.ReasonLeaseLapsed {
 			l.lapsed(e, holder)
 		}
-		if d.Error == kernel.ReasonRestarted && !l.w.h.unclean {
-			l.errorf(e, "although every stop was a clean one")
+		if d.Error == kernel.ReasonRestarted {
+			l.restarted(e, holder)
 		}
 	case *kernel.StepProposed:
 		l.begins(e, kernel.Holder{Dispatch: d.Dispatch, Attempt: d.Attempt})
@@ -312,6 +317,20 @@ func (l *logged) lapsed(e *store.Event, h kernel.Holder) {
 		l.errorf(e, "%s after the attempt's last write, which has a lease of %s", took, lease)
 	}
 	l.noticed(e, kernel.At(began).Add(lease))
+	// An attempt whose webhook a crash cut off is replaced at the start, and not
+	// when its lease lapses; unless it had left memory before.
+	if d := l.w.h.deliveries[key]; l.acked[h].IsZero() && l.w.shape.resident == 0 && !d.at.IsZero() && l.w.h.crashedWith(d.at, e.At.Time()) {
+		l.errorf(e, "although the service crashed while attempt %v was delivered", h)
+	}
+}
+
+// restarted holds the replacement of an attempt against the ends of the service:
+// only an unclean one costs an attempt what it remembers.
+func (l *logged) restarted(e *store.Event, h kernel.Holder) {
+	d, ok := l.w.h.deliveries[attemptKey{l.x.ID, h}]
+	if ok && !l.w.h.crashedBetween(d.at, e.At.Time()) || !ok && !l.w.h.unclean {
+		l.errorf(e, "although attempt %v lived through clean stops only", h)
+	}
 }
 
 // noticed holds what fell due against the second in which a service that
@@ -329,7 +348,7 @@ func (l *logged) noticed(e *store.Event, due kernel.Instant) {
 // leaves expects the delivery of what was queued without delay.
 func (l *logged) leaves(e *store.Event, id kernel.DispatchID) {
 	s := &l.w.shape
-	if !s.steady() || s.slow > 0 || s.undelivered > 0 {
+	if !s.steady() || s.slow > 0 || s.linger > 0 || s.undelivered > 0 {
 		return
 	}
 	first := time.Time{}
@@ -384,6 +403,11 @@ func (w *world) checkWrites(logs map[kernel.ExecutionID]*logged) {
 				w.t.Errorf("%s: a %s was accepted at %s, after attempt %v had been delivered", wr.attemptKey, wr.what, wr.began, key.holder)
 			}
 		}
+		// An outcome is welcome late, and a submit may be asked again by an attempt
+		// that was released.
+		if by := w.h.leasedUntil(wr, l.acked[wr.holder]); (wr.what == "finish" || wr.what == "heartbeat") && wr.began.After(by) && !l.over(wr.began) {
+			w.t.Errorf("%s: a %s was accepted at %s, and the lease lapsed at %s at the latest", wr.attemptKey, wr.what, wr.began, by)
+		}
 		if at, gone := l.gone[wr.holder]; gone && wr.what != "outcome" && at.Time().Before(wr.began) {
 			w.t.Errorf("%s: a %s was accepted at %s, after the attempt was given up on at %s", wr.attemptKey, wr.what, wr.began, at)
 		}
@@ -398,6 +422,30 @@ func (w *world) checkWrites(logs map[kernel.ExecutionID]*logged) {
 			w.t.Errorf("%s: step %s was denied, and logged as %s", wr.attemptKey, wr.step, step.outcome)
 		}
 	}
+}
+
+// over reports whether the execution had ended: its last words may be repeated.
+func (l *logged) over(at time.Time) bool { return l.terminal && !l.ended.Time().After(at) }
+
+// leasedUntil is the latest that the lease of an attempt can have lasted before
+// a write: since its delivery or the ack of that, its last call or the start of
+// the service.
+func (h *history) leasedUntil(wr *write, acked kernel.Instant) time.Time {
+	last := h.deliveries[wr.attemptKey].at
+	if at := acked.Time(); !acked.IsZero() && at.After(last) {
+		last = at
+	}
+	for _, t := range h.tried[wr.attemptKey] {
+		if t.began.Before(wr.began) && t.ended.After(last) {
+			last = t.ended
+		}
+	}
+	for _, life := range h.lives {
+		if life.from.Before(wr.began) && life.from.After(last) {
+			last = life.from
+		}
+	}
+	return last.Add(wr.lease)
 }
 
 // checkEffects finds the intent of every effect in the log, and the outcome

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 type history struct {
 	t         *testing.T
 	unclean   bool // a life ended without storing its leases; chaos writes it
+	lives     []span
 	decisions atomic.Int64
 
 	met *tally
@@ -27,6 +29,7 @@ type history struct {
 	inputs     map[int]string
 	ids        map[int]kernel.ExecutionID
 	deliveries map[attemptKey]delivered
+	tried      map[attemptKey][]try
 	counts     map[kernel.ExecutionID]int // of deliveries
 	writes     []write
 	effects    map[stepKey][]effect
@@ -53,6 +56,11 @@ type (
 		attemptKey
 		key string
 	}
+	// span is a life of the service.
+	span struct {
+		from, to time.Time // to is zero while it lasts
+		unclean  bool
+	}
 	delivered struct {
 		order int64
 		at    time.Time
@@ -68,6 +76,8 @@ type (
 		step         kernel.StepID
 		answer       kernel.Answer
 	}
+	// try is a call of an attempt, whatever became of it.
+	try    struct{ began, ended time.Time }
 	effect struct {
 		holder kernel.Holder
 		mode   kernel.Idempotency
@@ -93,7 +103,7 @@ type (
 func newHistory(t *testing.T, met *tally) *history {
 	return &history{
 		t: t, met: met, numbers: make(map[kernel.ExecutionID]int), inputs: make(map[int]string), ids: make(map[int]kernel.ExecutionID),
-		deliveries: make(map[attemptKey]delivered), counts: make(map[kernel.ExecutionID]int),
+		deliveries: make(map[attemptKey]delivered), tried: make(map[attemptKey][]try), counts: make(map[kernel.ExecutionID]int),
 		effects: make(map[stepKey][]effect), reported: make(map[stepKey][]outcome), outcomes: make(map[stepKey]outcome),
 		answers: make(map[submitKey]kernel.Answer), endings: make(map[kernel.ExecutionID]ending),
 		verdicts: make(map[kernel.ApprovalID]verdict), sent: make(map[kernel.SignalID]sentSignal), keys: make(map[string]kernel.SignalID),
@@ -139,6 +149,41 @@ func (h *history) deliver(job engine.Delivery) int {
 	h.deliveries[key] = delivered{h.order, time.Now(), job.Lease}
 	h.counts[job.Execution]++
 	return h.counts[job.Execution]
+}
+
+// begins and ends tell of the lives of the service; chaos does.
+func (h *history) begins() {
+	defer h.lock()()
+	h.lives = append(h.lives, span{from: time.Now()})
+}
+
+func (h *history) ends(unclean bool) {
+	defer h.lock()()
+	l := &h.lives[len(h.lives)-1]
+	l.to, l.unclean = time.Now(), unclean
+	h.unclean = h.unclean || unclean
+}
+
+// crashedBetween reports whether the service ended uncleanly in a time.
+func (h *history) crashedBetween(from, to time.Time) bool {
+	return slices.ContainsFunc(h.lives, func(l span) bool {
+		return l.unclean && !l.to.Before(from) && !l.to.After(to)
+	})
+}
+
+// crashedWith reports whether the life in which something happened ended
+// uncleanly by a later moment.
+func (h *history) crashedWith(at, by time.Time) bool {
+	return slices.ContainsFunc(h.lives, func(l span) bool {
+		return l.unclean && !at.Before(l.from) && !at.After(l.to) && l.to.Before(by)
+	})
+}
+
+// tries notes a call of an attempt, which may have renewed its lease.
+func (h *history) tries(job engine.Delivery, began time.Time) {
+	defer h.lock()()
+	key := attemptKey{job.Execution, job.Attempt}
+	h.tried[key] = append(h.tried[key], try{began, time.Now()})
 }
 
 func (h *history) accepted(job engine.Delivery, what string, began time.Time) {

@@ -137,13 +137,14 @@ func (w *world) start() {
 		w.t.Fatalf("open the database in life %d: %v", w.born, err)
 	}
 	l.engine = engine.New(l.db, engine.Options{ApprovalTimeout: time.Minute})
-	l.dispatcher = dispatch.New(l.engine, l.db, &deliverer{w}, dispatch.Options{Concurrency: 8})
+	l.dispatcher = dispatch.New(l.engine, l.db, &deliverer{w}, dispatch.Options{Concurrency: w.shape.workers})
 	l.timers = timer.New(l.engine, l.db, 0, nil)
 	l.writer = startPart(l.db.Run)
 	if err := l.engine.LoadAgents(w.t.Context()); err != nil {
 		w.t.Fatalf("load agents in life %d: %v", w.born, err)
 	}
 	l.moving = []*part{startPart(l.dispatcher.Run), startPart(l.timers.Run), startPart(l.follow)}
+	w.h.begins()
 	w.mu.Lock()
 	w.life = l
 	w.mu.Unlock()
@@ -196,8 +197,9 @@ func (w *world) stop() {
 			w.t.Errorf("stop: %v", err)
 		}
 	}
-	if err := l.writer.stop(); err != nil {
-		w.h.unclean = true
+	err := l.writer.stop()
+	w.h.ends(err != nil)
+	if err != nil {
 		if fault := sqliteError(0); !errors.As(err, &fault) {
 			w.t.Errorf("stop the store: %v", err)
 		}
@@ -217,11 +219,11 @@ func (w *world) crash(r *rand.Rand) {
 		l.faults.copyTo = filepath.Join(w.folder, "life-"+strconv.Itoa(w.born), "kernel.db")
 	}
 	l.faults.mu.Unlock()
-	w.h.unclean = true
 	for {
 		select {
 		case <-l.writer.done:
 			w.down()
+			w.h.ends(true)
 			for _, p := range l.moving {
 				_ = p.stop() // whatever they say of a store that died
 			}
@@ -260,7 +262,7 @@ func (w *world) chaos() {
 			return
 		case <-time.After(upTo(r, w.shape.horizon/2)):
 		}
-		switch r.IntN(5) {
+		switch r.IntN(6) {
 		case 0:
 			if w.shape.stops {
 				if w.shape.full > 0 && r.IntN(2) == 0 { // the disk was full a moment ago
@@ -280,6 +282,12 @@ func (w *world) chaos() {
 			w.fill(w.shape.full * 5)
 		case 3:
 			w.fill(0)
+		case 5: // longer than most leases: what lapses meanwhile cannot be written down
+			if w.shape.full > 0 {
+				w.fill(1)
+				pause(10*time.Second + upTo(r, time.Minute))
+				w.fill(0)
+			}
 		}
 	}
 }

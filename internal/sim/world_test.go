@@ -24,20 +24,20 @@ type shape struct {
 	agents, executions, steps int
 	horizon                   time.Duration // how long faults befall it
 	leases                    []time.Duration
-	resident, queue           int
+	resident, queue, workers  int
 	deadlines                 bool
 
 	// Chances, of every occasion.
-	lost, doubled, crash, slow, undelivered, full float64
-	crashes, stops                                bool // of the service
+	lost, doubled, crash, slow, linger, undelivered, full float64
+	crashes, stops                                        bool // of the service
 }
 
 func drawShape(r *rand.Rand) shape {
 	s := shape{
 		agents: 1 + r.IntN(3), executions: 1 + r.IntN(7), steps: 2 + r.IntN(12),
 		horizon:   time.Duration(20+r.IntN(400)) * time.Second,
-		deadlines: r.IntN(3) == 0,
-		crashes:   r.IntN(2) == 0, stops: r.IntN(2) == 0,
+		deadlines: r.IntN(3) == 0, workers: 1 + r.IntN(8),
+		crashes: r.IntN(2) == 0, stops: r.IntN(2) == 0,
 	}
 	for range s.agents {
 		s.leases = append(s.leases, time.Duration(10+r.IntN(3)*15)*time.Second)
@@ -48,7 +48,7 @@ func drawShape(r *rand.Rand) shape {
 	if r.IntN(6) == 0 {
 		s.queue = 1 + r.IntN(4)
 	}
-	for _, p := range []*float64{&s.lost, &s.doubled, &s.crash, &s.slow, &s.undelivered, &s.full} {
+	for _, p := range []*float64{&s.lost, &s.doubled, &s.crash, &s.slow, &s.linger, &s.undelivered, &s.full} {
 		switch r.IntN(3) {
 		case 0: // none of it
 		case 1:
@@ -57,11 +57,14 @@ func drawShape(r *rand.Rand) shape {
 			*p = 0.01 + 0.15*r.Float64()
 		}
 	}
+	if r.IntN(4) == 0 { // webhooks that keep the few workers busy
+		s.linger, s.workers = 0.7, 1+r.IntN(2)
+	}
 	switch r.IntN(8) {
 	case 0, 1:
 		s.undelivered = 0.6
 	case 2: // steady, and so held to its promptness
-		s.crashes, s.stops, s.full, s.slow, s.undelivered = false, false, 0, 0, 0
+		s.crashes, s.stops, s.full, s.slow, s.linger, s.undelivered = false, false, 0, 0, 0, 0
 	case 3:
 		s.crashes, s.stops, s.full = false, false, 0
 	}
@@ -161,12 +164,12 @@ func (w *world) call(r *rand.Rand, fn func(context.Context, *engine.Engine) erro
 
 // retry calls until it is answered. It reports errLost when the caller gives up.
 func (w *world) retry(r *rand.Rand, fn func(context.Context, *engine.Engine) error) error {
-	for n := range 200 {
+	for n := range 1000 {
 		err := w.call(r, fn)
 		if err == nil || !transient(err) {
 			return err
 		}
-		pause(min(5*time.Second, 50*time.Millisecond<<min(n, 10)))
+		pause(min(time.Second, 50*time.Millisecond<<min(n, 10)))
 	}
 	return errLost
 }
