@@ -53,6 +53,9 @@ func newHelp(f *factory) *cobra.Command {
 				if t.name == args[0] {
 					var page strings.Builder
 					t.write(&page)
+					if ui := dashboard(cmd); ui != nil && t.name == "keys" {
+						page.WriteString(ui.Annotations[KeysAnnotation])
+					}
 					_, err := io.WriteString(f.io.Out, page.String())
 					return err
 				}
@@ -185,7 +188,9 @@ Choosing approvals. Type the numbers of rows (1 3), or text to narrow the list;
 an empty answer stops. What was chosen is shown whole before it is asked about.
 
 Ctrl-C of watch, wait, tail and stream only stops looking: what runs goes on.
-
-The keys of the dashboard: kernelctl ui, then ?.
 `)
 }
+
+// KeysAnnotation is the annotation of the dashboard's command that holds its
+// keys, for the topic keys.
+const KeysAnnotation = "keys"

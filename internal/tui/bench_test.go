@@ -1,6 +1,7 @@
 package tui
 
 import (
+	_ "embed"
 	"fmt"
 	"runtime"
 	"slices"
@@ -9,6 +10,11 @@ import (
 
 	"github.com/agentkernel/kernelctl/internal/wire"
 )
+
+// exposition is a scrape of a real service.
+//
+//go:embed testdata/metrics.txt
+var exposition string
 
 // crowd is a service with 10,000 executions and 500 approvals.
 func crowd() *fake {
@@ -115,5 +121,27 @@ func BenchmarkMemory(b *testing.B) {
 		runtime.ReadMemStats(&after)
 		b.ReportMetric((float64(after.HeapAlloc)-float64(before.HeapAlloc))/(1<<20), "MB")
 		runtime.KeepAlive(r)
+	}
+}
+
+// BenchmarkIdleSecond is what a second costs in which nothing happens: the clock
+// and half an answer of health, each with a frame.
+func BenchmarkIdleSecond(b *testing.B) {
+	for _, key := range []string{"1", "2", "4"} {
+		b.Run("screen "+key, func(b *testing.B) {
+			f := crowd()
+			f.metrics = exposition
+			r := newRig(b, f, 140, 40).online()
+			r.press(key)
+			cpu := cpuClock(b)
+			b.ResetTimer()
+			began := cpu()
+			for range b.N {
+				r.now = r.now.Add(time.Second)
+				r.send(tickMsg(r.now))
+				_ = r.m.View()
+			}
+			b.ReportMetric(float64((cpu()-began).Microseconds())/1000/float64(b.N), "cpu-ms/s")
+		})
 	}
 }

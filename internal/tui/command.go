@@ -40,6 +40,8 @@ $XDG_STATE_HOME/kernelctl. With --accessible it is kernelctl approvals watch.`,
   kernelctl ui --context prod --read-only`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runUI(cmd, h) },
+
+		Annotations: map[string]string{cli.KeysAnnotation: keysHelp()},
 	}
 	fs := cmd.Flags()
 	fs.String("by", "", "who decides approvals")

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -69,6 +70,16 @@ func (p *help) text(m *Model) []string {
 		out = append(out, "  "+text.Fit(":"+strings.TrimSpace(strings.Join(c.names, " :")+" "+c.args), min(44, inner/2))+" "+c.help)
 	}
 	return out
+}
+
+// keysHelp is the key map as it is shipped, for the help of the command line.
+func keysHelp() string {
+	var b strings.Builder
+	b.WriteString("\nThe dashboard (kernelctl ui, then ? for the keys of each screen):\n")
+	for _, k := range defaultKeys() {
+		fmt.Fprintf(&b, "  %-15s %s\n", k.key.Help().Key, k.key.Help().Desc)
+	}
+	return b.String()
 }
 
 // writes reports whether an action changes something at the service.

@@ -77,8 +77,12 @@ func (m *Model) memory() memory {
 	if screen >= scrDetail {
 		screen = m.list()
 	}
+	name := screenNames[screen]
+	if name == m.opt.Screen { // it was asked for this once
+		name = m.recalled
+	}
 	return memory{
-		Screen:     screenNames[screen],
+		Screen:     name,
 		Approvals:  listing{apSorts[m.ap.sort].name, m.ap.desc, m.ap.filter, &m.ap.preview},
 		Executions: listing{exSorts[m.ex.sort].name, m.ex.desc, m.ex.filter, &m.ex.preview},
 	}
@@ -86,6 +90,7 @@ func (m *Model) memory() memory {
 
 // remember shows what was remembered. A screen that was asked for wins.
 func (m *Model) remember(s memory) {
+	m.recalled = s.Screen
 	if i := slices.Index(screenNames[:scrDetail], s.Screen); i >= 0 && m.opt.Screen == "" {
 		m.screen = screenID(i)
 	}

@@ -35,8 +35,12 @@ func TestTheScreenOfLastTimeComesAgain(t *testing.T) {
 	end()
 
 	r = newRig(t, typical(), 140, 40, in, func(_ *Place, o *Options) { o.Screen = "metrics" })
-	defer r.m.settleState()()
-	r.want("[4 Metrics]") // what is asked for wins
+	end = r.m.settleState()
+	r.want("[4 Metrics]") // what is asked for wins, this once
+	end()
+	if s, err := loadMemory(dir); err != nil || s.Screen != "executions" {
+		t.Errorf("remembered %q, %v; want executions", s.Screen, err)
+	}
 	if info, err := os.Stat(memoryFile(dir)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v %v", info.Mode(), err)
 	}

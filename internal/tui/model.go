@@ -55,14 +55,15 @@ type Model struct {
 	dv     *divergeScreen
 	hist   history
 
-	modal  modal
-	prompt *prompt
-	chord  bool // y was pressed
-	toast  toast
-	log    []string // of the last errors
-	file   *journal // keeps them; nil: nowhere
-	titled string   // of the window
-	tty    struct { // for programs that the dashboard starts; nil: what the framework gives them
+	modal    modal
+	prompt   *prompt
+	chord    bool // y was pressed
+	toast    toast
+	log      []string // of the last errors
+	file     *journal // keeps them; nil: nowhere
+	titled   string   // of the window
+	recalled string   // the screen of last time
+	tty      struct { // for programs that the dashboard starts; nil: what the framework gives them
 		in, out *os.File
 	}
 
