@@ -32,6 +32,7 @@ type then struct {
 var kinds = []kind{
 	{"study", "research", 5, 6, orderStudy},
 	{"deep-study", "research", 1, 2, orderDeepStudy},
+	{"survey", "research", 1, 1, orderSurvey},
 	{"report", "research", 2, 3, orderReport},
 	{"incident", "ops", 2, 2, orderIncident},
 	{"schema", "ops", 2, 2, orderSchema},
@@ -52,7 +53,7 @@ var kinds = []kind{
 // can show.
 var opening = []string{
 	"key-account", "incident", "month-end", "release", "deep-study", "refund", "transfer",
-	"schema", "follow-up", "reindex", "take-out", "report", "charge", "study", "ticket",
+	"schema", "follow-up", "reindex", "take-out", "report", "charge", "study", "ticket", "survey",
 }
 
 // draw is order n of a seed, and the time from it to the next. It depends on the

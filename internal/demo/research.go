@@ -1,8 +1,11 @@
 package demo
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/agentkernel/kernelctl/agent"
@@ -12,6 +15,7 @@ import (
 type study struct {
 	Ref      string   `json:"ref"`
 	Question string   `json:"question"`
+	Sources  []string `json:"sources"`
 	Chapters []string `json:"chapters"`
 	Pages    []string `json:"pages"`
 	To       string   `json:"to"`
@@ -21,6 +25,7 @@ func newStudy(r *rand.Rand) study {
 	return study{
 		Ref:      number(r, "S"),
 		Question: one(r, "How do others bound the cost of agents?", "What do customers expect after an outage?", "Which approvals are never denied?", "How long do people keep audit logs?"),
+		Sources:  []string{"web", "papers", "handbook"},
 		Chapters: []string{"what is known"},
 		Pages: []string{
 			one(r, "https://reports.example.org/recovery", "https://news.example.net/pricing"),
@@ -41,6 +46,16 @@ func orderDeepStudy(r *rand.Rand) order {
 	return order{input: s, labels: map[string]string{"team": "strategy", "tier": "batch"}}
 }
 
+// orderSurvey is what limits are for: it wants to search everywhere at once.
+func orderSurvey(r *rand.Rand) order {
+	s := newStudy(r)
+	s.Sources = nil
+	for i := range 18 {
+		s.Sources = append(s.Sources, fmt.Sprintf("archive-%02d", i+1))
+	}
+	return order{input: s, labels: map[string]string{"team": "strategy", "tier": "batch"}}
+}
+
 func orderReport(r *rand.Rand) order {
 	s := newStudy(r)
 	s.Pages, s.To = s.Pages[:1], someone(r).Email
@@ -58,14 +73,8 @@ func (c *company) research(ctx context.Context, run *agent.Run) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, source := range []string{"web", "papers", "handbook"} {
-		query := map[string]any{"query": in.Question, "source": source, "limit": 5}
-		hits := []map[string]any{
-			{"title": "On " + in.Question, "score": 0.91, "year": 2025}, {"title": "A dissent", "score": 0.74, "year": 2024},
-		}
-		if err := d.use(ctx, "search_web", query, hits); err != nil {
-			return nil, err
-		}
+	if err := d.search(ctx, in); err != nil {
+		return nil, err
 	}
 	read := 0
 	for _, page := range in.Pages {
@@ -90,4 +99,21 @@ func (c *company) research(ctx context.Context, run *agent.Run) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"question": in.Question, "chapters": len(in.Chapters), "pages_read": read, "began": began}, nil
+}
+
+// search asks all sources at once. The error is that of the first in their order.
+func (d *desk) search(ctx context.Context, in study) error {
+	errs := make([]error, len(in.Sources))
+	var all sync.WaitGroup
+	for i, source := range in.Sources {
+		all.Go(func() {
+			query := map[string]any{"query": in.Question, "source": source, "limit": 5}
+			hits := []map[string]any{
+				{"title": "On " + in.Question, "score": 0.91, "year": 2025}, {"title": "A dissent", "score": 0.74, "year": 2024},
+			}
+			errs[i] = d.use(ctx, "search_web", query, hits)
+		})
+	}
+	all.Wait()
+	return cmp.Or(errs...)
 }

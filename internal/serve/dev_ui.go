@@ -89,7 +89,7 @@ func logFile() (io.WriteCloser, string) {
 	path := filepath.Join(dir, "dev.log")
 	if err == nil {
 		var f *os.File
-		if f, err = os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err == nil { //nolint:gosec // the user's own folder
+		if f, err = os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_WRONLY, 0o600); err == nil { //nolint:gosec // the user's own folder
 			return f, "the log of the server is in " + path
 		}
 	}
