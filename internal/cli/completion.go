@@ -2,11 +2,35 @@ package cli
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentkernel/kernelctl/internal/cli/exit"
 )
+
+// bashWords is what the script for bash needs of the package bash-completion,
+// for where that is missing: the words of the line, with those joined again that
+// bash cuts at = and :.
+const bashWords = `# Where the package bash-completion is missing, this much of it will do.
+if ! declare -F _get_comp_words_by_ref >/dev/null; then
+    _get_comp_words_by_ref()
+    {
+        local i
+        words=() cword=0
+        for i in "${!COMP_WORDS[@]}"; do
+            if ((i > 0)) && [[ ${COMP_WORDS[i]} == [=:] || ${COMP_WORDS[i-1]} == [=:] ]]; then
+                words[${#words[@]}-1]+=${COMP_WORDS[i]}
+            else
+                words+=("${COMP_WORDS[i]}")
+            fi
+            ((i == COMP_CWORD)) && cword=$((${#words[@]} - 1))
+        done
+        cur=${words[cword]} prev=${words[cword-1]}
+    }
+fi
+
+`
 
 func newCompletion(f *factory) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
@@ -22,6 +46,7 @@ contexts, statuses and types. Shells: bash, zsh, fish, powershell.
   fish        kernelctl completion fish > ~/.config/fish/completions/kernelctl.fish
   powershell  kernelctl completion powershell | Out-String | Invoke-Expression
 
+The script for bash needs nothing else; with the package bash-completion it uses that.
 What the server knows is asked for at most 300 ms, and kept for 5 seconds.`,
 		Example:   `  source <(kernelctl completion bash)`,
 		ValidArgs: shells,
@@ -31,6 +56,9 @@ What the server knows is asked for at most 300 ms, and kept for 5 seconds.`,
 		root := s.cmd.Root()
 		switch shell := s.args[0]; shell {
 		case "bash":
+			if _, err := io.WriteString(s.out, bashWords); err != nil {
+				return err
+			}
 			return root.GenBashCompletionV2(s.out, true)
 		case "zsh":
 			return root.GenZshCompletion(s.out)
