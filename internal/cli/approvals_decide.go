@@ -290,7 +290,7 @@ func (s *session) printDecisions(v verdict, results []decision) error {
 	for _, d := range results {
 		if d.err != nil {
 			e := explain(d.err)
-			d.Error = bodyOf(e)
+			d.Error = s.f.bodyOf(e)
 			if worst == nil || exit.Worst(worst.Code, e.Code) != worst.Code {
 				worst = e
 			}

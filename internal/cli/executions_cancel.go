@@ -51,7 +51,7 @@ func (s *session) cancel(ctx context.Context) error {
 			if len(s.args) == 1 {
 				return err
 			}
-			r = r.failed(err)
+			r = r.failed(s.f, err)
 			errs = append(errs, err)
 		}
 		results = append(results, r)
@@ -83,7 +83,7 @@ func (s *session) toCancel(ctx context.Context) (found []wire.Execution, results
 		x, _, err := s.execution(ctx, arg)
 		if err != nil {
 			errs = append(errs, err)
-			results = append(results, cancelled{ID: arg}.failed(err))
+			results = append(results, cancelled{ID: arg}.failed(s.f, err))
 			continue
 		}
 		if !seen[x.ID] {
@@ -139,8 +139,8 @@ type cancelled struct {
 	Error   *errorBody `json:"error"`
 }
 
-func (c cancelled) failed(err error) cancelled {
-	c.Result, c.Error = "error", bodyOf(explain(err))
+func (c cancelled) failed(f *factory, err error) cancelled {
+	c.Result, c.Error = "error", f.bodyOf(explain(err))
 	return c
 }
 

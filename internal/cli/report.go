@@ -200,7 +200,6 @@ func (f *factory) report(err error, asJSON bool) exit.Code {
 	if e.Silent {
 		return e.Code
 	}
-	e.Next = f.hint(e.Next)
 	if format, parseErr := printer.ParseFormat(f.format); parseErr == nil && format.ForProgram() {
 		asJSON = true
 	}
@@ -231,7 +230,7 @@ func (f *factory) reportLines(e *exit.Error) {
 	if why != "" {
 		f.io.Warnf("%s   %s", printer.Paint(color, printer.Dim, "why:"), printer.Clean(why))
 	}
-	for i, line := range strings.Split(e.Next, "\n") {
+	for i, line := range strings.Split(f.hint(e.Next), "\n") {
 		head := printer.Paint(color, printer.Dim, "next:") + " "
 		if i > 0 {
 			head = "      "
@@ -256,8 +255,8 @@ type errorBody struct {
 }
 
 // bodyOf is an error as a program sees it.
-func bodyOf(e *exit.Error) *errorBody {
-	body := &errorBody{Code: e.Slug, Message: e.Error(), Details: e.Details, Hint: e.Next, ExitCode: int(e.Code)}
+func (f *factory) bodyOf(e *exit.Error) *errorBody {
+	body := &errorBody{Code: e.Slug, Message: e.Error(), Details: e.Details, Hint: f.hint(e.Next), ExitCode: int(e.Code)}
 	if body.Code == "" {
 		body.Code = e.Code.String()
 	}
@@ -268,7 +267,7 @@ func bodyOf(e *exit.Error) *errorBody {
 }
 
 func (f *factory) reportJSON(e *exit.Error) {
-	b, err := wire.Marshal(errorObject{*bodyOf(e)})
+	b, err := wire.Marshal(errorObject{*f.bodyOf(e)})
 	if err != nil {
 		f.reportLines(e)
 		return
