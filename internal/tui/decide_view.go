@@ -106,7 +106,7 @@ func (d *decide) hidden() string {
 	n := len(d.flat) - len(d.seen)
 	var parts []string
 	if n > 0 {
-		parts = append(parts, plural(n, "line")+" not shown")
+		parts = append(parts, plural(n, "line")+" not shown (pgdn)")
 	}
 	if d.cut > 0 {
 		parts = append(parts, fmt.Sprintf("%d bytes too many to show", d.cut))

@@ -3,7 +3,6 @@ package tui
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/agentkernel/kernelctl/internal/tui/text"
 	"github.com/agentkernel/kernelctl/internal/wire"
@@ -147,21 +146,19 @@ func (s *detailScreen) joined(in, out doc) doc {
 }
 
 func (s *detailScreen) crumb(m *Model) string {
-	left := fmt.Sprintf(" < %s  ", short(s.id))
+	line := fmt.Sprintf(" < %s  ", short(s.id))
 	e := m.st.executions[s.id]
 	if e == nil {
-		return left + text.Clean(s.problem)
+		return line + text.Clean(s.problem)
 	}
 	now := m.serverNow()
-	left += fmt.Sprintf("%s  %s %s  started %s ago", text.Clean(e.AgentID),
+	line += fmt.Sprintf("%s  %s %s  started %s ago", text.Clean(e.AgentID),
 		m.th.paint(execToken(e.Status), strings.ToUpper(string(e.Status))), ago(now.Sub(e.UpdatedAt.Time)), ago(now.Sub(e.CreatedAt.Time)))
 	if e.DeadlineAt != nil && !e.Status.Terminal() {
-		left += "  deadline " + s.deadline(e.DeadlineAt.Sub(now))
+		line += "  deadline " + left(e.DeadlineAt.Sub(now))
 	}
-	return left
+	return line
 }
-
-func (s *detailScreen) deadline(d time.Duration) string { return left(d) }
 
 func (s *detailScreen) about() string {
 	var parts []string

@@ -110,6 +110,9 @@ func (f *fake) GetExecution(_ context.Context, id string) (wire.Execution, error
 func (f *fake) CancelExecution(_ context.Context, id string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.refuse != nil {
+		return f.refuse
+	}
 	f.cancelled = append(f.cancelled, id)
 	return nil
 }
@@ -360,9 +363,7 @@ func typicalEvents(exec string) []eventRow {
 	add := func(t wire.EventType, payload string) {
 		n := len(out) + 1
 		e := wire.Event{ID: id(5, n), ExecutionID: exec, EventSeq: int64(n), Type: t, OccurredAt: wire.At(noon.Add(time.Duration(n-60) * time.Second)), Payload: []byte(payload)}
-		r := eventRow{Event: e}
-		r.detail, r.step = describe(e)
-		out = append(out, r)
+		out = append(out, newEventRow(e))
 	}
 	add(wire.EventExecutionCreated, `{"agent_id":"research","labels":{"env":"prod"}}`)
 	add(wire.EventDispatchQueued, `{"reason":"created"}`)

@@ -139,8 +139,8 @@ func (m *Model) where(w int) string {
 	if name != "" {
 		name += "  "
 	}
-	for _, s := range []string{name + text.Cut(text.Clean(server), max(m.w/3, 10)) + "  " + who, name + who} {
-		if text.Width(s) <= w {
+	for _, s := range []string{name + text.Cut(text.Clean(server), max(m.w/3, 10)) + "  " + who, name + who, strings.TrimSpace(name)} {
+		if text.Width(s) <= w && s != "" {
 			return s
 		}
 	}
