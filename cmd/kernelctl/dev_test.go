@@ -135,6 +135,7 @@ func TestDevUI(t *testing.T) {
 		"quit":   {func(s *stage) { _, _ = s.pty.WriteString("q") }, 0},
 		"ctrl+c": {func(s *stage) { _, _ = s.pty.WriteString("\x03") }, 0},
 		"term":   {func(s *stage) { _ = s.cmd.Process.Signal(syscall.SIGTERM) }, 143},
+		"hangup": {func(s *stage) { _ = s.cmd.Process.Signal(syscall.SIGHUP) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
