@@ -13,7 +13,7 @@ RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 FUZZTIME ?= 10s
 BENCH ?= .
 
-.PHONY: build test lint fmt smoke bench fuzz-short ci release-check clean
+.PHONY: build test lint fmt smoke bench fuzz-short tour ci release-check clean
 
 build: ## the binary, static and without cgo, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/kernelctl
@@ -41,6 +41,9 @@ fuzz-short: ## FUZZTIME=10s: every fuzz test for a moment
 	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime '$(FUZZTIME)' "$$pkg"; \
 	  done; \
 	done
+
+tour: ## record the dashboard's tour anew, into docs/tour; needs tmux and port 8080
+	$(GO) run ./scripts/tour -out docs/tour
 
 ci: ## what CI runs
 	.ci/run
