@@ -15,6 +15,7 @@ var walks = []string{
 	"SCAN probe", "SCAN retired", "SCAN a USING INDEX sqlite_autoindex_agents_1", // small
 	"SCAN p USING INDEX approvals_timeout", // lists of everything end at their limit
 	"SCAN (subquery", "SCAN t",             // what the branches of the timers give, which is limited
+	"SCAN CONSTANT ROW",
 	"SCAN dispatches USING INDEX dispatches_due",             // the partial index is what is counted
 	"SCAN executions USING COVERING INDEX executions_status", // counts, which are asked for rarely
 }

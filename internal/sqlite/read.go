@@ -63,6 +63,19 @@ func shownBodies() string {
 	return strings.Join(types, ",")
 }
 
+// countedStatuses are those whose executions are counted one by one. Most have
+// completed: SQLite knows the number of all rows by that of each page, and the
+// completed ones are the rest, so that a start need not walk them all.
+func countedStatuses() string {
+	var counted []string
+	for _, s := range kernel.Statuses() {
+		if s != kernel.StatusCompleted {
+			counted = append(counted, strconv.Itoa(int(s)))
+		}
+	}
+	return strings.Join(counted, ",")
+}
+
 func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
 	q := &queries{}
 	for _, p := range q.texts() {
@@ -104,7 +117,7 @@ func (q *queries) texts() []struct {
 		  UNION ALL SELECT min(timeout_at) FROM blocks WHERE timeout_at>?1 AND reason=2
 		  UNION ALL SELECT min(deadline_at) FROM executions WHERE deadline_at>?1 AND deadline_at IS NOT NULL AND ended_at IS NULL
 		  UNION ALL SELECT min(retry_at) FROM parks WHERE retry_at>?1 AND retry_at IS NOT NULL)`},
-		{&q.counts, "SELECT status,count(*) FROM executions GROUP BY status"},
+		{&q.counts, "SELECT 0,(SELECT count(*) FROM executions) UNION ALL SELECT status,count(*) FROM executions WHERE status IN (" + countedStatuses() + ") GROUP BY status"},
 		{&q.waiting, "SELECT count(*) FROM approvals WHERE status=1"},
 		{&q.queued, "SELECT count(*) FROM dispatches WHERE status<=2"},
 	}
@@ -429,15 +442,24 @@ func (db *DB) Body(ctx context.Context, pos int64) (body []byte, err error) {
 func (db *DB) Counts(ctx context.Context) (c store.Counts, err error) {
 	c.Executions = make(map[kernel.Status]int64)
 	err = db.reading(ctx, "counts", func(ctx context.Context) error {
+		var total, others int64
 		if err := all(ctx, db.queries.counts, func(row scanner) error {
 			var status kernel.Status
 			var n int64
-			err := row.Scan(&status, &n)
-			c.Executions[status] = n
-			return err
+			switch err := row.Scan(&status, &n); {
+			case err != nil:
+				return err
+			case status == 0: // the first row: of all
+				total = n
+			default:
+				c.Executions[status] = n
+				others += n
+			}
+			return nil
 		}); err != nil {
 			return err
 		}
+		c.Executions[kernel.StatusCompleted] = total - others
 		if err := db.queries.waiting.QueryRowContext(ctx).Scan(&c.PendingApprovals); err != nil {
 			return err
 		}
