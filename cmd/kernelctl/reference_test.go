@@ -24,6 +24,13 @@ func TestReference(t *testing.T) {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 			want, got := files(t, made, of.ext), files(t, of.dir, of.ext)
+			for name, text := range want {
+				for _, dir := range []string{os.TempDir(), os.Getenv("HOME")} {
+					if dir != "" && strings.Contains(text, "default "+dir) {
+						t.Errorf("%s names %s, which is a folder of this machine", name, dir)
+					}
+				}
+			}
 			if *update {
 				replace(t, of.dir, want, got)
 				return

@@ -49,7 +49,7 @@ docs/performance.md says what each figure means and what to expect.`,
 	fs.IntVar(&o.Tails, "tails", 10_000, "readers, of tails")
 	fs.Float64Var(&o.Gigabytes, "gigabytes", 1, "size of the database, of grow")
 	fs.Float64Var(&o.Scale, "scale", 1, "of the histories of replay, deep and context; 0.05 for a quick look")
-	fs.StringVar(&o.Dir, "dir", os.TempDir(), "folder of the databases: the disk that is measured")
+	fs.StringVar(&o.Dir, "dir", "", "`folder` of the databases: the disk that is measured (default the temporary one)")
 	fs.StringVar(&o.Listen, "listen", "127.0.0.1:0", "where the load takes webhooks; a server elsewhere must reach it")
 	fs.StringVar(&b.compare, "compare", "", "show the change against this report (-o json of an earlier run)")
 	fs.Float64Var(&b.tolerance, "tolerance", 0.2, "how much worse a figure may be than in --compare; 0.2 is a fifth")
