@@ -227,7 +227,7 @@ func TestEscGoesOneStepBack(t *testing.T) {
 	r.press("esc")
 	r.want("=== events 10")
 	r.press("esc")
-	r.want("[2 Executions]")
+	r.want("[1 Approvals 4]") // where it was opened
 }
 
 func TestBordersOfUnicode(t *testing.T) {
