@@ -72,8 +72,8 @@ func TestCompletionIsKept(t *testing.T) {
 	}
 }
 
-// A server that does not answer is given up after 300 ms, and left alone for
-// half a minute.
+// A server that does not answer is given up soon, and left alone for half a
+// minute.
 func TestCompletionGivesUp(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -81,6 +81,7 @@ func TestCompletionGivesUp(t *testing.T) {
 		asked.Add(1)
 		<-r.Context().Done() // it answers when nobody listens any more
 	})
+	c.env["KERNELCTL_COMPLETE_WITHIN"] = "1s" // enough to get there on a busy machine
 	for _, step := range []struct {
 		after time.Duration
 		asked int32
@@ -90,7 +91,7 @@ func TestCompletionGivesUp(t *testing.T) {
 		if got := c.complete("agents", "get", ""); !strings.HasPrefix(got, ":4") || asked.Load() != step.asked {
 			t.Errorf("after %s: %q, asked %d times, want %d", step.after, got, asked.Load(), step.asked)
 		}
-		if took := time.Since(began); took > 5*time.Second { // the machine may be busy
+		if took := time.Since(began); took > 10*time.Second { // the machine may be busy
 			t.Errorf("it took %s", took)
 		}
 	}
