@@ -72,6 +72,21 @@ func TestTabToTheButtonNeedsTwoEntersToo(t *testing.T) {
 	r.posts(posted{"grant", id(1, 1), "alice", ""})
 }
 
+// TestKeysOfThoseWhoMayNotDecideAreDim: the card beside them says who may.
+func TestKeysOfThoseWhoMayNotDecideAreDim(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, typical(), 100, 24, func(p *Place, o *Options) { p.By, o.Theme = "eve", "ansi" }).online()
+	dim := "\x1b[2mg grant\x1b[0m"
+	if !strings.Contains(r.m.footer(), dim) {
+		t.Errorf("eve is offered %q", r.m.footer())
+	}
+	r.want("(not you: eve)")
+	r.press("j") // anyone may decide this one
+	if strings.Contains(r.m.footer(), dim) {
+		t.Errorf("eve is not offered what anyone may: %q", r.m.footer())
+	}
+}
+
 func TestTheModalKeepsItsApproval(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, typical(), 80, 24).online()

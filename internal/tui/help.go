@@ -83,7 +83,7 @@ func keysHelp() string {
 }
 
 // writes reports whether an action changes something at the service.
-func writes(a action) bool { return a == actGrant || a == actDeny || a == actCancelRun }
+func writes(a action) bool { return decides(a) || a == actCancelRun || a == actEdit }
 
 func (p *help) view(m *Model, w, _ int) []string {
 	all := p.text(m)

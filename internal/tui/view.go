@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -227,9 +228,22 @@ func (m *Model) footer() string {
 		if room -= text.Width(part) + 2; room < 0 {
 			break
 		}
+		if decides(b.act) && !m.entitled() {
+			part = m.th.paint(tokDim, part)
+		}
 		parts = append(parts, part)
 	}
 	return " " + strings.Join(append(parts, tail), "  ")
+}
+
+func decides(a action) bool { return a == actGrant || a == actDeny }
+
+// entitled reports whether the person at the screen is among the approvers of
+// what g and d are about; the card says who is.
+func (m *Model) entitled() bool {
+	return !slices.ContainsFunc(m.subjects(), func(a approval) bool {
+		return len(a.Approvers) > 0 && !slices.Contains(a.Approvers, m.place.By)
+	})
 }
 
 // tabbed reports whether the key stands in the line of panes already.
@@ -240,7 +254,7 @@ func (m *Model) tabbed(a action) bool {
 // word is what a key is called in the footer.
 func (m *Model) word(b binding) string {
 	n := len(m.ap.marks)
-	if m.screen == scrApprovals && n > 0 && (b.act == actGrant || b.act == actDeny) {
+	if m.screen == scrApprovals && n > 0 && decides(b.act) {
 		return fmt.Sprintf("%s %d marked", b.foot, n)
 	}
 	if b.act == actFilter && m.searches() {
