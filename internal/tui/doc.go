@@ -11,5 +11,11 @@
 // All text of others (arguments, names, reasons) passes text.Clean before it is
 // drawn. View returns exactly as many lines as the terminal has.
 //
-// It uses packages client and wire to talk, and package cli for its commands.
+// Editors, pagers and programs for the clipboard are run as the person's own:
+// with the terminal itself, and ended with the dashboard. What is remembered and
+// the log of errors are files of the state directory; the log has a goroutine of
+// its own, which [Run] ends last.
+//
+// It uses packages client and wire to talk, package policy to check a draft, and
+// package cli for its commands.
 package tui
