@@ -36,15 +36,24 @@ type caller struct {
 	took timings
 	now  attempt // that it works for
 	n    int     // steps so far, so that no two are equal
-	reel string  // what large bodies are cut from, so that none has much of another
+	at   int     // in the reel
 }
 
 const (
-	large = 4 << 10 // bodies from here on are cut from a reel
-	reel  = 8 << 20 // before it begins anew
+	large = 4 << 10 // bodies from here on are cut from a reel, so that none has much of another
+	reel  = 8 << 20 // bytes before it begins anew
 )
 
-func (l *lab) caller(c *conn) *caller { return &caller{conn: c, lab: l} }
+func (l *lab) caller(c *conn) *caller {
+	return &caller{conn: c, lab: l, at: rand.IntN(reel)} //nolint:gosec // text needs no secrecy
+}
+
+// stock makes the text of large bodies, before the time of the load begins.
+func (l *lab) stock() {
+	if l.Payload >= large && len(l.reel) < reel+l.Payload {
+		l.reel = newProse(1).text(reel + l.Payload)
+	}
+}
 
 // body is text of the size of the payload.
 func (c *caller) body() string {
@@ -52,12 +61,9 @@ func (c *caller) body() string {
 	if size < large {
 		return filler(size)
 	}
-	if len(c.reel) < size {
-		c.reel = newProse(rand.Uint64()).text(max(reel, size)) //nolint:gosec // text needs no secrecy
-	}
-	cut := c.reel[:size]
-	c.reel = c.reel[size:]
-	return cut
+	from := c.at
+	c.at = (c.at + size) % reel
+	return c.lab.reel[from : from+size]
 }
 
 // begin creates an execution and waits for its webhook.
@@ -173,6 +179,7 @@ func (r *load) cpu() time.Duration {
 // another, for a time, but each at least one step. What is under way when the
 // time is up is finished and counts.
 func (l *lab) closed(ctx context.Context, callers int, d time.Duration) (*load, error) {
+	l.stock()
 	r := &load{}
 	var err error
 	if r.before, err = l.server.scrape(ctx); err != nil {

@@ -116,6 +116,7 @@ type lab struct {
 	server *target
 	hooks  *hooks
 	who    *identity
+	reel   string // prose that large bodies are cut from
 }
 
 // Run measures the scenarios one after another.

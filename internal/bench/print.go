@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Text writes a report for people: a line a measure, the percentiles of one
 // operation side by side.
 func (r *Report) Text(w io.Writer) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "kernelctl %s on %d CPUs, %s/%s; %d steps an execution, %d bytes of args and result\n",
-		r.Version, r.Machine.CPUs, r.Machine.OS, r.Machine.Arch, r.Settings.Steps, r.Settings.Payload)
+	b.WriteString(r.caption() + "\n")
 	rows := r.rows()
 	widest := 0
 	for _, row := range rows {
@@ -34,10 +34,16 @@ func (r *Report) Text(w io.Writer) error {
 	return err
 }
 
+// caption says of what the figures are.
+func (r *Report) caption() string {
+	return fmt.Sprintf("kernelctl %s, %s, %d CPUs, %s/%s; %d steps an execution, %d bytes of args and result, %gs a case",
+		r.Version, r.TakenAt.Format(time.DateOnly), r.Machine.CPUs, r.Machine.OS, r.Machine.Arch, r.Settings.Steps, r.Settings.Payload, r.Settings.Seconds)
+}
+
 // Markdown writes a report as a table for a document.
 func (r *Report) Markdown(w io.Writer) error {
 	var b bytes.Buffer
-	b.WriteString("| scenario | measure | figure | of the machine | goal |\n|---|---|---|---|---|\n")
+	b.WriteString(r.caption() + "\n\n| scenario | measure | figure | of the machine | goal |\n|---|---|---|---|---|\n")
 	for _, row := range r.rows() {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", row.head, row.name, row.value, row.ratio, row.goal)
 	}

@@ -14,6 +14,7 @@ const fillers = 64
 // fill makes executions until more says that there are enough. Each records
 // steps and then ends as how says, or not at all.
 func (l *lab) fill(ctx context.Context, steps int, more func(n int) bool, how func(n int) string) error {
+	l.stock()
 	var made atomic.Int64
 	return l.callers(ctx, fillers, func(ctx context.Context, _ int, conn *conn) error {
 		c := l.caller(conn)

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/expfmt"
 	prometheus "github.com/prometheus/common/model"
+
+	"github.com/agentkernel/kernelctl/internal/wire"
 )
 
 func TestQuantile(t *testing.T) {
@@ -146,6 +148,8 @@ func TestCompare(t *testing.T) {
 func TestPrint(t *testing.T) {
 	t.Parallel()
 	r := report()
+	r.Version, r.TakenAt = "1.2.3", wire.At(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+	r.Machine, r.Settings = Machine{OS: "plan9", Arch: "mips", CPUs: 3}, Settings{Steps: 20, Payload: 64, Seconds: 0.5}
 	s := section{report: r, scenario: "steps", label: "c=16"}
 	s.add("throughput", 8123.4, "steps/s", Higher, of(16000), goal(9000))
 	s.latency("submit", samples{time.Millisecond, 2 * time.Millisecond, 12 * time.Millisecond}, bounds(0, 5))
@@ -158,8 +162,8 @@ func TestPrint(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, body, _ := strings.Cut(text.String(), "\n")
-	if diff := cmp.Diff(`
+	const caption = "kernelctl 1.2.3, 2026-11-21, 3 CPUs, plan9/mips; 20 steps an execution, 64 bytes of args and result, 0.5s a case\n"
+	if diff := cmp.Diff(caption+`
 steps c=16
   throughput  8123 steps/s  0.51 of 16000  ≥ 9000 missed
   submit      p50 2  p90 12  p99 12  max 12 ms  p99 ≤ 5 missed
@@ -167,10 +171,11 @@ steps c=16
 
 idle
   CPU         0.4 % of a core  ≤ 0.5 met
-`, body); diff != "" {
+`, text.String()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(`| scenario | measure | figure | of the machine | goal |
+	if diff := cmp.Diff(caption+`
+| scenario | measure | figure | of the machine | goal |
 |---|---|---|---|---|
 | steps c=16 | throughput | 8123 steps/s | 0.51 of 16000 | ≥ 9000 missed |
 | steps c=16 | submit | p50 2  p90 12  p99 12  max 12 ms |  | p99 ≤ 5 missed |
