@@ -316,6 +316,11 @@ func (l *logged) lapsed(e *store.Event, h kernel.Holder) {
 	if took < lease-time.Millisecond {
 		l.errorf(e, "%s after the attempt's last write, which has a lease of %s", took, lease)
 	}
+	for _, t := range l.w.h.tried[key] { // of which the attempt heard nothing, perhaps
+		if t.ended.After(began) && !t.ended.Add(lease).After(e.At.Time()) {
+			began = t.ended
+		}
+	}
 	l.noticed(e, kernel.At(began).Add(lease))
 	// An attempt whose webhook a crash cut off is replaced at the start, and not
 	// when its lease lapses; unless it had left memory before.
