@@ -92,7 +92,8 @@ func (m *Model) memory() memory {
 func (m *Model) remember(s memory) {
 	m.recalled = s.Screen
 	if i := slices.Index(screenNames[:scrDetail], s.Screen); i >= 0 && m.opt.Screen == "" {
-		m.screen = screenID(i)
+		m.screen, m.hist = screenID(i), history{}
+		m.hist.note(m.spot())
 	}
 	for i, o := range apSorts {
 		if o.name == s.Approvals.Sort {

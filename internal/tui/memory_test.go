@@ -29,6 +29,8 @@ func TestTheScreenOfLastTimeComesAgain(t *testing.T) {
 	r.online()
 	r.want("[2 Executions]", "UPDATED v", "the filter of last time is on: status:blocked")
 	r.wantNot("completed")
+	r.press("3", "[") // the way back begins where it was
+	r.want("[2 Executions]")
 	if r.m.ap.preview || apSorts[r.m.ap.sort].name != "age" {
 		t.Errorf("approvals: preview %v, sorted by %s", r.m.ap.preview, apSorts[r.m.ap.sort].name)
 	}

@@ -240,6 +240,7 @@ func (m *Model) dialed(d dialedMsg) tea.Cmd {
 	clear(m.ap.marks)
 	clear(m.ex.marks)
 	m.ap.set(nil)
+	m.ap.about, m.ap.wanted = aboutMsg{}, ""
 	m.ex.set(nil)
 	m.ag, m.me, m.hist = agentsScreen{}, metricsScreen{}, history{}
 	cmd := m.visit(scrApprovals)

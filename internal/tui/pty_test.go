@@ -316,6 +316,22 @@ func TestALostTerminalEndsIt(t *testing.T) {
 	}
 }
 
+// TestWhereNothingIsRedrawn: it is the inbox line by line.
+func TestWhereNothingIsRedrawn(t *testing.T) {
+	t.Parallel()
+	c, s := realUI(t, "ACCESSIBLE=1")
+	c.until("this is kernelctl approvals watch")
+	mailer := s.Agent("mailer")
+	mailer.Policy("default_action: deny\nrules:\n  - id: ask\n    when: {target: \"*\"}\n    then: {decision: require_approval}\n")
+	mailer.Start(`"input":{}`).Submit(wire.KindToolCall, "send_email", `{}`)
+	c.until("send_email")
+	if strings.Contains(c.text(), "\x1b[?1049h") {
+		t.Errorf("it draws: %q", c.text())
+	}
+	_ = c.cmd.Process.Signal(os.Interrupt)
+	_ = c.ended()
+}
+
 // TestOtherProgramsOnTheTerminal edits a policy and pages it with programs that
 // are really run.
 func TestOtherProgramsOnTheTerminal(t *testing.T) {
