@@ -102,7 +102,10 @@ func (b *benchmark) run(cmd *cobra.Command) error {
 	}
 	b.Progress = func(what string) { b.h.Streams().Notef("%s", what) }
 	report, err := bench.Run(cmd.Context(), b.Options)
-	if err != nil {
+	switch {
+	case cmd.Context().Err() != nil: // whatever broke in the middle of it
+		return cmd.Context().Err()
+	case err != nil:
 		return &exit.Error{Code: exit.Failed, What: "the benchmark did not finish", Why: err.Error(), Err: err}
 	}
 	if err := b.print(s, report, before); err != nil || before == nil {
