@@ -10,7 +10,7 @@ import (
 )
 
 // colleague is who decides the approvals of a rule when nobody else has for a
-// while. The rule restart has none, so what asks for it expires.
+// while. Who should decide on a restart is often too late.
 type colleague struct {
 	by       string
 	patience time.Duration // from request to decision, up to twice as long
@@ -22,6 +22,7 @@ var colleagues = map[string]colleague{
 	"models":           {"dana", 3 * time.Minute, 3, "the answer is good enough as it is"},
 	"report-outside":   {"dana", 4 * time.Minute, 4, "the figures are of last quarter"},
 	"ddl-prod":         {"dana", 6 * time.Minute, 3, "not before the weekend"},
+	"restart":          {"dana", 30 * time.Second, 6, "it restarted by itself"},
 	"disk":             {"dana", 150 * time.Second, 2, "these are the backups"},
 	"deploy":           {"dana", 9 * time.Minute, 4, "the canary is not through"},
 	"refund":           {"erik", 3 * time.Minute, 4, "paid back last week already"},

@@ -50,7 +50,7 @@ func orderDeepStudy(r *rand.Rand) order {
 func orderSurvey(r *rand.Rand) order {
 	s := newStudy(r)
 	s.Sources = nil
-	for i := range 18 {
+	for i := range 27 {
 		s.Sources = append(s.Sources, fmt.Sprintf("archive-%02d", i+1))
 	}
 	return order{input: s, labels: map[string]string{"team": "strategy", "tier": "batch"}}
