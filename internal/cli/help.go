@@ -25,7 +25,7 @@ func topics() []topic {
 		{"exit-codes", "what the exit codes mean", helpExitCodes},
 		{"flags", "flags that every command has", helpFlags},
 		{"formatting", "output formats, templates and colours", helpFormatting},
-		{"keys", "ids, and the keys of questions", helpKeys},
+		{"keys", "ids, the keys of questions and of the dashboard", helpKeys},
 	}
 }
 
