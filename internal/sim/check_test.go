@@ -317,7 +317,7 @@ func (l *logged) lapsed(e *store.Event, h kernel.Holder) {
 		l.errorf(e, "%s after the attempt's last write, which has a lease of %s", took, lease)
 	}
 	for _, t := range l.w.h.tried[key] { // of which the attempt heard nothing, perhaps
-		if t.ended.After(began) && !t.ended.Add(lease).After(e.At.Time()) {
+		if t.ended.After(began) && !t.ended.Add(lease).After(e.At.Time().Add(time.Microsecond)) {
 			began = t.ended
 		}
 	}
