@@ -69,6 +69,8 @@ func (l *lab) list(ctx context.Context) error {
 		{"by status, none", agent + "&status=blocked"},
 		{"by label, 1 in 10", agent + "&label=team:t7"},
 		{"by label, 1 in 1,000", agent + "&label=ticket:k123"},
+		{"by label, 1 in 10, and status, 1 in 100", agent + "&label=team:t0&status=failed"},
+		{"by label, 1 in 10, and status, none", agent + "&label=team:t7&status=blocked"},
 		{"page of 1,000 events", "/v0/executions/" + long + "/events?limit=1000"},
 	}
 	measure := func(ctx context.Context, s section, better func(name string) []func(*Figure)) error {
