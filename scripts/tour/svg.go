@@ -289,6 +289,8 @@ func (p *pencil) rule(r rune, cells int, st style) {
 	switch ways := rules[r]; ways {
 	case "lr":
 		stroke(left, middle, right, middle)
+	case "ud":
+		stroke(center, up, center, down)
 	case "LR":
 		stroke(left, middle-2, right, middle-2)
 		stroke(left, middle+1, right, middle+1)
