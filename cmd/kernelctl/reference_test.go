@@ -25,7 +25,7 @@ func TestReference(t *testing.T) {
 			}
 			want, got := files(t, made, of.ext), files(t, of.dir, of.ext)
 			for name, text := range want {
-				for _, dir := range []string{os.TempDir(), os.Getenv("HOME")} {
+				for _, dir := range []string{"/tmp", os.Getenv("TMPDIR"), os.Getenv("HOME")} {
 					if dir != "" && strings.Contains(text, "default "+dir) {
 						t.Errorf("%s names %s, which is a folder of this machine", name, dir)
 					}
