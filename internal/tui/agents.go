@@ -69,7 +69,11 @@ func (s *agentsScreen) ask(m *Model) tea.Cmd {
 	if id == "" {
 		return nil
 	}
-	s.asked = id
+	if id != s.asked { // what was there is that of another agent
+		s.bundle, s.problem, s.report, s.known = wire.Policy{}, "…", nil, ""
+		s.asked = id
+		s.show()
+	}
 	c, gen := m.place.Client, m.gen
 	return m.life.ask(askLimit, func(ctx context.Context) tea.Msg {
 		p, err := c.GetPolicy(ctx, id)
@@ -265,8 +269,6 @@ func (s *agentsScreen) turned(m *Model, before string) tea.Cmd {
 	if s.cur == before {
 		return nil
 	}
-	s.bundle, s.problem, s.report, s.known = wire.Policy{}, "…", nil, ""
-	s.show()
 	return s.ask(m)
 }
 

@@ -194,10 +194,15 @@ func (s *approvalsScreen) arrange(m *Model, w, h int) {
 	a := s.selected(m.st)
 	if a == nil || l.preview == 0 {
 		s.onText = false
+	}
+	if a == nil {
 		return
 	}
 	s.args.wrap = true
 	s.args.show(a.ID, func() doc { return newDoc(a.Args) })
+	if l.preview == 0 {
+		return
+	}
 	s.args.size(l.prevW, 0)
 	s.argsAt = len(m.card(a, l.prevW)) + 1
 	room := l.preview - s.argsAt

@@ -42,10 +42,10 @@ func FuzzKeysAndData(f *testing.F) {
 func TestKeysAndData(t *testing.T) {
 	t.Parallel()
 	posts := 0
-	for seed := range uint64(24) {
+	for seed := range uint64(10) {
 		posts += playRandomly(t, rand.New(rand.NewPCG(seed, 7)), 600) //nolint:gosec // to be repeated
 	}
-	if posts < 10 {
+	if t.Logf("%d decisions", posts); posts < 10 {
 		t.Errorf("%d decisions in all that was played: too few to say anything", posts)
 	}
 }
@@ -69,8 +69,11 @@ func playRandomly(t *testing.T, rng *rand.Rand, steps int) int {
 			}
 		} else {
 			k := keys[rng.IntN(len(keys))]
-			if r.m.modal != nil && rng.IntN(4) == 0 {
+			switch { // or too little would come to a decision
+			case r.m.modal != nil && rng.IntN(2) == 0:
 				k = "enter"
+			case r.m.modal == nil && rng.IntN(12) == 0:
+				k = []string{"1", "A", "g", "g"}[rng.IntN(4)]
 			}
 			msg := r.input(rng, k)
 			pause := time.Duration(rng.IntN(500)) * time.Millisecond

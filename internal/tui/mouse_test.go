@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strings"
 	"testing"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -12,6 +13,16 @@ func (r *rig) click(x, y int) {
 
 func (r *rig) wheel(x, y int, b tea.MouseButton) {
 	r.send(tea.MouseMsg{X: x, Y: y, Button: b, Action: tea.MouseActionPress})
+}
+
+// TestThePagerGetsTheSelected: also where there is no preview.
+func TestThePagerGetsTheSelected(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, typical(), 80, 24).online()
+	r.press("p", "j")
+	if v := r.m.text(); v == nil || v.key != id(1, 2) || !strings.Contains(v.lines[1].text, "users_old") {
+		t.Errorf("the text is %+v, want that of the second row", v)
+	}
 }
 
 func mouseRig(t *testing.T, w, h int) *rig {

@@ -1,12 +1,10 @@
 package tui
 
 import (
-	"bytes"
 	"testing"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/x/exp/teatest"
 )
 
 // TestProgram runs the real loop: start, data, a key, a resize, the end.
@@ -16,19 +14,14 @@ func TestProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tm := teatest.NewTestModel(t, m, teatest.WithInitialTermSize(80, 24))
-	shows := func(s string) {
-		t.Helper()
-		teatest.WaitFor(t, tm.Output(), func(b []byte) bool { return bytes.Contains(b, []byte(s)) }, teatest.WithDuration(20*time.Second), teatest.WithCheckInterval(10*time.Millisecond))
-	}
-	shows("send_email")
-	tm.Send(tea.WindowSizeMsg{Width: 140, Height: 40})
-	tm.Type("2")
-	shows("STATUS")
-	tm.Type("q")
-	final, ok := tm.FinalModel(t, teatest.WithFinalTimeout(20*time.Second)).(*Model)
-	if !ok || final.screen != scrExecutions || final.w != 140 {
-		t.Errorf("the model at the end: %v", final)
+	r := start(t, m, 80, 24)
+	r.shows("send_email", nil)
+	r.p.Send(tea.WindowSizeMsg{Width: 140, Height: 40})
+	r.typed("2")
+	r.shows("STATUS", nil)
+	r.typed("q")
+	if final := r.quits(); final.screen != scrExecutions || final.w != 140 {
+		t.Errorf("the model at the end: screen %d, %d columns", final.screen, final.w)
 	}
 	m.life.wg.Wait()
 }

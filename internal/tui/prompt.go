@@ -80,7 +80,7 @@ func (m *Model) reading() bool {
 func (m *Model) text() *docView {
 	switch m.screen {
 	case scrApprovals:
-		if m.ap.cur != "" {
+		if m.ap.cur != "" && m.ap.args.key == m.ap.cur { // never that of another one
 			return &m.ap.args
 		}
 	case scrAgents:

@@ -3,9 +3,9 @@
 package tui
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -84,19 +84,17 @@ func helper() int {
 
 // console is the test binary on a terminal of its own.
 type console struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	pty  *os.File
-	tty  *os.File
-	had  *term.State
-	mu   sync.Mutex
-	out  bytes.Buffer
-	more chan struct{}
+	*transcript
+	t   *testing.T
+	cmd *exec.Cmd
+	pty *os.File
+	tty *os.File
+	had *term.State
 }
 
 func openConsole(t *testing.T, mode string, env ...string) *console {
 	t.Helper()
-	c := &console{t: t, more: make(chan struct{}, 1)}
+	c := &console{t: t, transcript: newTranscript()}
 	var err error
 	if c.pty, c.tty, err = pty.Open(); err != nil {
 		t.Skip("no pseudo-terminal here:", err)
@@ -114,63 +112,23 @@ func openConsole(t *testing.T, mode string, env ...string) *console {
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go c.read()
+	go func() { _, _ = io.Copy(c.transcript, c.pty) }() // until the terminal is closed
 	t.Cleanup(func() { _ = c.pty.Close(); _ = c.tty.Close() })
 	return c
-}
-
-func (c *console) read() {
-	buf := make([]byte, 4096)
-	for {
-		n, err := c.pty.Read(buf)
-		c.mu.Lock()
-		c.out.Write(buf[:n])
-		c.mu.Unlock()
-		select {
-		case c.more <- struct{}{}:
-		default:
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (c *console) text() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.out.String()
 }
 
 // until waits for a text on the terminal.
 func (c *console) until(want string) {
 	c.t.Helper()
-	late := time.After(20 * time.Second)
-	for !strings.Contains(c.text(), want) {
-		select {
-		case <-c.more:
-		case <-late:
-			c.t.Fatalf("no %q in:\n%q", want, c.text())
-		}
-	}
+	c.transcript.until(c.t, 0, want, nil)
 }
 
 // keysUntil presses keys again and again until a text comes: a question takes
 // none at first.
 func (c *console) keysUntil(keys, want string) {
 	c.t.Helper()
-	again := time.NewTicker(deaf + alone)
-	defer again.Stop()
-	late := time.After(20 * time.Second)
-	for c.keys(keys); !strings.Contains(c.text(), want); {
-		select {
-		case <-c.more:
-		case <-again.C:
-			c.keys(keys)
-		case <-late:
-			c.t.Fatalf("no %q in:\n%q", want, c.text())
-		}
-	}
+	c.keys(keys)
+	c.transcript.until(c.t, 0, want, func() { c.keys(keys) })
 }
 
 func (c *console) keys(s string) {
@@ -273,7 +231,7 @@ func (c *console) ended() error {
 	select {
 	case err := <-end:
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		_ = c.cmd.Process.Kill()
 		c.t.Fatalf("the dashboard is still running; it wrote\n%q", c.text())
 		return nil
@@ -354,6 +312,7 @@ func TestOtherProgramsOnTheTerminal(t *testing.T) {
 	if !strings.HasSuffix(policy.Bundle, "# by me\n") {
 		t.Errorf("the policy is %q", policy.Bundle)
 	}
+	c.until("3  # by me")
 	c.keys("v")
 	c.until("PAGED:   3  # by me")
 	c.keys("\r")
