@@ -124,7 +124,11 @@ func TestFullDiskUnderLoad(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)) //nolint:gosec // whatever comes
 	last := make(map[kernel.ExecutionID]bool)                    // acknowledged, and not removed
-	for n := range *fillings {
+	times := *fillings
+	if raceEnabled { // which makes it many times slower
+		times = 1
+	}
+	for n := range times {
 		if err := os.WriteFile(ballast, make([]byte, capacity), 0o600); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("the disk is not full: %v", err)
 		}
@@ -137,7 +141,7 @@ func TestFullDiskUnderLoad(t *testing.T) {
 		for range 16 {
 			body := bytes.Repeat([]byte("1"), 1+r.IntN(4<<10))
 			group.Go(func() {
-				for range 200 {
+				for range 40 {
 					id, err := create(db, body)
 					if err != nil {
 						refused <- struct{}{}
@@ -149,11 +153,15 @@ func TestFullDiskUnderLoad(t *testing.T) {
 				}
 			})
 		}
-		<-refused // and the others still try
+		go func() { group.Wait(); close(refused) }()
+		if _, ok := <-refused; !ok { // and the others still try
+			t.Fatal("nothing was refused: the test has to write more")
+		}
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
-		group.Wait()
+		for range refused { // until all have ended
+		}
 		eventually(t, "writes are taken again", func() bool { return putAgent(db) == nil })
 		if report := verify(t, path); !report.OK() {
 			t.Fatalf("after filling %d: %v", n, report.Problems)
