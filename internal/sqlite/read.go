@@ -459,7 +459,9 @@ func (db *DB) Counts(ctx context.Context) (c store.Counts, err error) {
 		}); err != nil {
 			return err
 		}
-		c.Executions[kernel.StatusCompleted] = total - others
+		if total > others {
+			c.Executions[kernel.StatusCompleted] = total - others
+		}
 		if err := db.queries.waiting.QueryRowContext(ctx).Scan(&c.PendingApprovals); err != nil {
 			return err
 		}
