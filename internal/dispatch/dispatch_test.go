@@ -402,7 +402,7 @@ func (b *busy) overload(n int) {
 	b.left = n
 }
 
-func (b *busy) Update(ctx context.Context, fn func(store.Tx) error) error {
+func (b *busy) Update(ctx context.Context, fn func(store.Tx) error, bodies ...store.Body) error {
 	b.mu.Lock()
 	refuse := b.left > 0
 	b.left--
@@ -410,7 +410,7 @@ func (b *busy) Update(ctx context.Context, fn func(store.Tx) error) error {
 	if refuse {
 		return store.ErrOverloaded
 	}
-	return b.Store.Update(ctx, fn)
+	return b.Store.Update(ctx, fn, bodies...)
 }
 
 // TestOverloadLosesNothing: a claim and the outcome of a delivery are tried
