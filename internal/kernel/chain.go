@@ -26,6 +26,16 @@ type Chain struct{ buf []byte }
 // everything before it has a fixed frame. docs/events.md describes the same
 // for those who check an export by other means.
 func (c *Chain) Next(prev Digest, execution ExecutionID, e *Event, payload []byte) Digest {
+	return c.next(prev, execution, e, e.Type(), payload)
+}
+
+// Read is [Chain.Next] for an event whose payload is not decoded: of e, Data is
+// not looked at.
+func (c *Chain) Read(prev Digest, execution ExecutionID, e *Event, t EventType, payload []byte) Digest {
+	return c.next(prev, execution, e, t, payload)
+}
+
+func (c *Chain) next(prev Digest, execution ExecutionID, e *Event, t EventType, payload []byte) Digest {
 	b := append(c.buf[:0], prev[:]...)
 	b = append(b, execution.UUID[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(e.Seq))
@@ -33,7 +43,7 @@ func (c *Chain) Next(prev Digest, execution ExecutionID, e *Event, payload []byt
 	b = append(b, e.Cause.UUID[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(e.At))
 	b = binary.BigEndian.AppendUint64(b, SchemaVersion)
-	name := e.Type().String()
+	name := t.String()
 	b = append(b, byte(len(name)))
 	b = append(b, name...)
 	b = append(b, e.Ruled[:]...)

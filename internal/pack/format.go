@@ -8,11 +8,9 @@ import (
 	"slices"
 )
 
-// A stored body begins with its form, unless it is the text itself: JSON begins
-// with no byte as low as these.
+// A stored body begins with its form and ends with its checksum.
 //
-//	stored   = text                                   ; its first byte is > formLast
-//	         | formText  text
+//	stored   = formText  text crc
 //	         | formZstd  frame crc
 //	         | formParts literal sources parts crc
 //	literal  = size 0 bytes | size storedSize frame   ; what no earlier body stores; sizes > 0
@@ -22,10 +20,9 @@ import (
 //
 // All numbers are unsigned varints (encoding/binary).
 const (
-	formText byte = iota
+	formText byte = iota + 1
 	formZstd
 	formParts
-	formLast = formParts
 )
 
 const (

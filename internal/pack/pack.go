@@ -3,14 +3,15 @@ package pack
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"sort"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
 
-// Min is the size in bytes from which on packing a body pays: a smaller one
-// shares its page with others anyway.
+// Min is the size in bytes from which on packing a body pays: a smaller one is
+// stored as it is, and shares its page with others.
 const Min = 2048
 
 // minFrame is the size in bytes from which on compression pays.
@@ -49,7 +50,7 @@ func (t Text) At(pos int64) Text {
 func (c *Codec) Pack(json []byte, bases ...Text) (stored []byte, t Text, err error) {
 	whole := Text{json, []part{{length: len(json)}}}
 	if len(json) < Min || len(json) > maxText {
-		return Escape(json), whole, nil
+		return Plain(json), whole, nil
 	}
 	if parts := c.refer(json, bases); parts != nil {
 		stored, err := c.packParts(json, parts)
@@ -57,17 +58,15 @@ func (c *Codec) Pack(json []byte, bases ...Text) (stored []byte, t Text, err err
 	}
 	frame, err := c.compress([]byte{formZstd}, json)
 	if err != nil || len(frame) > len(json)-len(json)/8 {
-		return Escape(json), whole, err
+		return Plain(json), whole, err
 	}
 	return seal(frame), whole, nil
 }
 
-// Escape is a text stored as it is.
-func Escape(json []byte) []byte {
-	if len(json) > 0 && json[0] <= formLast {
-		return append([]byte{formText}, json...)
-	}
-	return json
+// Plain is a text stored as it is.
+func Plain(json []byte) []byte {
+	stored := make([]byte, 0, 1+len(json)+crc32.Size)
+	return seal(append(append(stored, formText), json...))
 }
 
 // refer is text in parts, as far as a base has them; nil when that does not pay.
@@ -204,21 +203,19 @@ func (c *Codec) decompress(frame []byte) ([]byte, error) {
 // Literal are the bytes that a stored body stores itself, to which others refer.
 // They may be a part of stored.
 func (c *Codec) Literal(stored []byte) ([]byte, error) {
-	if len(stored) == 0 || stored[0] > formLast {
-		return stored, nil
-	}
-	if stored[0] == formText {
-		return stored[1:], nil
-	}
 	open, err := unseal(stored)
 	if err != nil {
 		return nil, err
 	}
-	if open[0] == formZstd {
+	switch open[0] {
+	case formText:
+		return open[1:], nil
+	case formZstd:
 		return c.decompress(open[1:])
+	case formParts:
+		return c.literal(&reader{left: open[1:]})
 	}
-	r := reader{left: open[1:]}
-	return c.literal(&r)
+	return nil, fmt.Errorf("%w: it has a form that does not exist", ErrCorrupt)
 }
 
 // literal takes the literal bytes off a body in parts.
@@ -242,9 +239,6 @@ func (c *Codec) literal(r *reader) ([]byte, error) {
 	}
 	return own, err
 }
-
-// Plain reports whether a stored body is the text itself.
-func Plain(stored []byte) bool { return len(stored) == 0 || stored[0] > formLast }
 
 // Unpack decodes a stored body. source gives the literal bytes of the body of
 // the event at a position; its error is passed on. The error for anything that

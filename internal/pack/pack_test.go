@@ -144,10 +144,10 @@ func TestUnrelated(t *testing.T) {
 			t.Errorf("%d bytes of noise are stored as %v", size, text.parts)
 		}
 	}
-	if stored, _, err := d.codec.Pack([]byte(`{"a":1}`), base); err != nil || string(stored) != `{"a":1}` || !Plain(stored) {
+	if stored, _, err := d.codec.Pack([]byte(`{"a":1}`), base); err != nil || !bytes.Contains(stored, []byte(`{"a":1}`)) || len(stored) > 12 {
 		t.Errorf("a small body is stored as %q, %v", stored, err)
 	}
-	if stored, _, err := d.codec.Pack([]byte(strings.Repeat("again ", 1000)), base); err != nil || len(stored) > 100 || Plain(stored) {
+	if stored, _, err := d.codec.Pack([]byte(strings.Repeat("again ", 1000)), base); err != nil || len(stored) > 100 {
 		t.Errorf("a body that compresses is stored in %d bytes, %v", len(stored), err)
 	}
 }
@@ -203,21 +203,19 @@ func TestDamage(t *testing.T) {
 	text := strings.Repeat(noise(r, 100), 40)
 	base := d.put(t, []byte(text))
 	d.put(t, []byte(text[:2000]+noise(r, 50)+text[2000:]), base)
+	d.put(t, []byte(`{"small":true}`))
 	for pos, stored := range d.stored {
-		if Plain(stored) {
-			t.Fatalf("body %d is not packed", pos)
-		}
 		check := func(what string, damaged []byte) {
 			if back, err := d.codec.Unpack(damaged, d.source); !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("body %d, %s: %d bytes, %v", pos, what, len(back.JSON), err)
 			}
 		}
-		for bit := 8; bit < 8*len(stored); bit++ { // a flip in the form makes another body of it, which its digest shows
+		for bit := range 8 * len(stored) {
 			stored[bit/8] ^= 1 << (bit % 8)
 			check(fmt.Sprintf("bit %d", bit), stored)
 			stored[bit/8] ^= 1 << (bit % 8)
 		}
-		for n := 1; n < len(stored); n++ {
+		for n := range stored {
 			check(fmt.Sprintf("%d bytes", n), stored[:n])
 		}
 	}
@@ -246,7 +244,7 @@ func FuzzUnpack(f *testing.F) {
 	for _, stored := range d.stored {
 		f.Add(stored[:len(stored)-4])
 	}
-	f.Add([]byte{formText, 0})
+	f.Add([]byte{formText, '0'})
 	var codec Codec
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		source := func(int64) ([]byte, error) { return []byte(text), nil }

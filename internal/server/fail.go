@@ -101,6 +101,12 @@ func (c *call) translate(err error) *apiError {
 		return &apiError{code: wire.CodeTooManyRequests, message: "more requests wait than can be served soon: try again shortly"}
 	case errors.Is(err, store.ErrClosed):
 		return &apiError{code: wire.CodeUnavailable, message: "the service is shutting down: try again shortly"}
+	case errors.Is(err, store.ErrDamaged):
+		c.log(slog.LevelError, "the database is damaged", err)
+		return &apiError{
+			code: wire.CodeInternal, message: "what is stored of this is damaged and not shown: kernelctl verify says where",
+			details: wire.ErrorDetails{RequestID: c.id},
+		}
 	case errors.Is(err, store.ErrUnavailable):
 		c.log(slog.LevelError, "store unavailable", err)
 		return &apiError{code: wire.CodeUnavailable, message: "the store cannot be used now: nothing was changed that was not answered; the operator's log says why"}

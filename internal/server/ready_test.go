@@ -44,6 +44,7 @@ func TestFaultsOfTheStore(t *testing.T) {
 		{fmt.Errorf("%w: %s", store.ErrClosed, inside), 503, wire.CodeUnavailable, 503},
 		{fmt.Errorf("read %s: %w", inside, context.DeadlineExceeded), 503, wire.CodeUnavailable, 503},
 		{errors.New(inside), 500, wire.CodeInternal, 503},
+		{fmt.Errorf("%w: %s", store.ErrDamaged, inside), 500, wire.CodeInternal, 503},
 	} {
 		s := server.New(engine.New(&sick{err: tt.err}, engine.Options{}), nil, server.Options{Dev: true})
 		w := serve(s, http.MethodGet, "/v0/agents", "", daemontest.Header(wire.HeaderRequestID, "my-id"))

@@ -38,21 +38,30 @@ type likeness struct {
 	of        kernel.EventType
 }
 
-// pack makes bodies that are worth it ready, in the caller's goroutine.
+// pack makes bodies ready, in the caller's goroutine.
 func (db *DB) pack(ctx context.Context, to []packed, bodies []store.Body) []packed {
 	for _, b := range bodies {
-		if len(b.JSON) < pack.Min {
+		if b.JSON == nil {
 			continue
 		}
 		p := packed{of: likeness{b.Execution, b.Of}, digest: b.Digest}
-		var err error
-		if p.stored, p.text, err = db.codec.Pack(b.JSON, db.basesOf(ctx, p.of)...); err != nil {
-			db.log.Warn("a body is stored as it is", slog.Any("err", err))
-			continue
+		if len(b.JSON) < pack.Min {
+			p.stored = pack.Plain(b.JSON)
+		} else {
+			p.stored, p.text = db.packLarge(ctx, p.of, b.JSON)
 		}
 		to = append(to, p)
 	}
 	return to
+}
+
+func (db *DB) packLarge(ctx context.Context, of likeness, json []byte) ([]byte, pack.Text) {
+	stored, text, err := db.codec.Pack(json, db.basesOf(ctx, of)...)
+	if err != nil {
+		db.log.Warn("a body is stored as it is", slog.Any("err", err))
+		return pack.Plain(json), pack.Text{}
+	}
+	return stored, text
 }
 
 // basesOf are earlier bodies of the same kind, from memory or else the disk.
@@ -82,7 +91,10 @@ func (t *tx) stored(e *kernel.Event) []byte {
 			return p.stored
 		}
 	}
-	return pack.Escape(e.Body)
+	if e.Body == nil {
+		return nil
+	}
+	return pack.Plain(e.Body)
 }
 
 // bases keeps the bodies that were stored last, those used longest ago first to go.
@@ -113,7 +125,7 @@ func (b *bases) get(of likeness) []pack.Text {
 // keep takes the bodies that an operation has stored.
 func (b *bases) keep(bodies []packed) {
 	for _, p := range bodies {
-		if p.pos > 0 && !p.of.execution.IsZero() {
+		if p.pos > 0 && len(p.text.JSON) > 0 && !p.of.execution.IsZero() {
 			b.put(p.of, p.text.At(p.pos))
 		}
 	}
@@ -212,7 +224,7 @@ func (u *unpacker) at(pos int64) (pack.Text, error) {
 // were erased. Whoever calls it holds no open rows: it may need a connection.
 func (u *unpacker) all(bodies ...*[]byte) error {
 	for _, b := range bodies {
-		if pack.Plain(*b) {
+		if *b == nil {
 			continue
 		}
 		text, err := u.codec.Unpack(*b, u.source)
@@ -220,7 +232,7 @@ func (u *unpacker) all(bodies ...*[]byte) error {
 		case errors.Is(err, errErased):
 			*b = nil
 		case err != nil:
-			return fmt.Errorf("read a body: %w", err)
+			return fmt.Errorf("read a body: %w: %w", store.ErrDamaged, err)
 		default:
 			*b = text.JSON
 		}

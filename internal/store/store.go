@@ -17,6 +17,8 @@ var (
 	ErrOverloaded = errors.New("the writer's queue is full")
 	// ErrUnavailable: the database cannot take or show anything now.
 	ErrUnavailable = errors.New("the store is unavailable")
+	// ErrDamaged: what is stored cannot have been stored so.
+	ErrDamaged = errors.New("the database is damaged: kernelctl verify says where")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("the store is closed")
 	// ErrConflict: the thing is in use.
