@@ -83,6 +83,10 @@ func Soak(ctx context.Context, o SoakOptions) (report SoakReport, err error) {
 		return report, err
 	}
 	if t.arrive(ctx) {
+		select {
+		case <-s.known:
+		case <-s.done: // the ledger knows why
+		}
 		if err := t.watch(ctx, &o, &report); err != nil {
 			return report, err
 		}

@@ -120,6 +120,7 @@ type scene struct {
 	logged  int64    // how much of its log was looked at
 	backups int      // that were begun
 	cancel  context.CancelFunc
+	known   chan struct{} // closed once the agents are registered: the load begins
 	done    chan struct{}
 }
 
@@ -130,7 +131,7 @@ func newScene(ctx context.Context, o *Options, dir, aside string) (*scene, error
 		return nil, err
 	}
 	l := newLedger()
-	s := &scene{place: p, ledger: l, done: make(chan struct{})}
+	s := &scene{place: p, ledger: l, known: make(chan struct{}), done: make(chan struct{})}
 	ctx, s.cancel = context.WithCancel(ctx)
 	if s.fleet, err = newFleet(ctx, p.api, o.Seed, l); err != nil {
 		s.cancel()
@@ -145,6 +146,7 @@ func newScene(ctx context.Context, o *Options, dir, aside string) (*scene, error
 			}
 			return
 		}
+		close(s.known)
 		s.load.run(ctx)
 	}()
 	return s, nil
