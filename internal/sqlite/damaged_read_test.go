@@ -33,7 +33,7 @@ func TestDamagedLogIsNotShown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer db.Close()
+			defer func() { _ = db.Close() }()
 			shown, refused := readAll(t, path, db)
 			if refused == 0 || shown == 0 {
 				t.Errorf("%d reads were answered and %d refused, want some of each", shown, refused)
@@ -49,7 +49,7 @@ func readAll(t *testing.T, path string, db *sqlite.DB) (shown, refused int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	rows, err := file.Query("SELECT no,id FROM executions")
 	if err != nil {
 		t.Fatal(err)
