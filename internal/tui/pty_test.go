@@ -142,10 +142,10 @@ func (c *console) keys(s string) {
 func (c *console) restored() {
 	c.t.Helper()
 	c.until("END")
-	if err := c.cmd.Wait(); err != nil {
-		c.t.Fatal(err)
-	}
 	out := c.text()
+	if err := c.cmd.Wait(); err != nil {
+		c.t.Fatalf("%v after it wrote:\n%s", err, out[max(0, len(out)-8000):])
+	}
 	for name, seq := range map[string]string{"the main screen": "\x1b[?1049l", "the cursor": "\x1b[?25h", "pastes as they are": "\x1b[?2004l", "no reports of focus": "\x1b[?1004l"} {
 		if !strings.Contains(out, seq) {
 			c.t.Errorf("the terminal did not get back %s", name)

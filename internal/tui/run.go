@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -28,13 +29,20 @@ func Run(ctx context.Context, p Place, o Options, in, out *os.File, color bool) 
 	defer m.life.wg.Wait()
 	defer cancel()
 	opts := []tea.ProgramOption{
-		tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(term), tea.WithAltScreen(),
+		tea.WithInput(in), tea.WithOutput(term), tea.WithAltScreen(),
 		tea.WithoutSignalHandler(), tea.WithReportFocus(),
 	}
 	if o.Mouse {
 		opts = append(opts, tea.WithMouseCellMotion())
 	}
-	_, err = tea.NewProgram(m, opts...).Run()
+	g := &guard{Model: m}
+	program := tea.NewProgram(g, opts...)
+	g.quit = program.Quit
+	// Not WithContext: a program that is killed closes its input while it reads it.
+	defer context.AfterFunc(ctx, program.Quit)()
+	if _, err = program.Run(); err == nil {
+		err = g.failed
+	}
 	switch {
 	case ctx.Err() != nil && context.Cause(ctx) != nil:
 		return context.Cause(ctx)
@@ -45,6 +53,37 @@ func Run(ctx context.Context, p Place, o Options, in, out *os.File, color bool) 
 		return fmt.Errorf("run the dashboard: %w", err)
 	}
 	return nil
+}
+
+// guard ends the program in an orderly way when the model panics, for the reason
+// that keeps [Run] from killing it.
+type guard struct {
+	*Model
+	quit   func()
+	failed error
+}
+
+func (g *guard) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
+	defer g.recover()
+	if g.failed == nil {
+		_, cmd = g.Model.Update(msg)
+	}
+	return g, cmd
+}
+
+func (g *guard) View() string {
+	defer g.recover()
+	if g.failed != nil {
+		return ""
+	}
+	return g.Model.View()
+}
+
+func (g *guard) recover() {
+	if p := recover(); p != nil {
+		g.failed = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		go g.quit() // it waits until the program takes it, which is here
+	}
 }
 
 // settleState takes up what was remembered and opens the log; what it gives is
