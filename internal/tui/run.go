@@ -63,12 +63,13 @@ type guard struct {
 	failed error
 }
 
-func (g *guard) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
+func (g *guard) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
+	next = g // also after a panic
 	defer g.recover()
 	if g.failed == nil {
 		_, cmd = g.Model.Update(msg)
 	}
-	return g, cmd
+	return next, cmd
 }
 
 func (g *guard) View() string {
