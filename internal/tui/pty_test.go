@@ -4,6 +4,7 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -105,6 +106,7 @@ func openConsole(t *testing.T, mode string, env ...string) *console {
 	if c.had, err = term.GetState(c.tty.Fd()); err != nil {
 		t.Fatal(err)
 	}
+	c.pty = pollable(t, c.pty)
 	c.cmd = exec.CommandContext(t.Context(), os.Args[0])
 	c.cmd.Env = append(append(os.Environ(), "TERM=xterm-256color", "CI=", "NO_COLOR=", helperEnv+"="+mode), env...)
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = c.tty, c.tty, c.tty
@@ -115,6 +117,23 @@ func openConsole(t *testing.T, mode string, env ...string) *console {
 	go func() { _, _ = io.Copy(c.transcript, c.pty) }() // until the terminal is closed
 	t.Cleanup(func() { _ = c.pty.Close(); _ = c.tty.Close() })
 	return c
+}
+
+// pollable is a file whose Close ends the reads that are under way; asking for
+// the descriptor of the old one has made it a file whose Close waits for them.
+func pollable(t *testing.T, f *os.File) *os.File {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	fd, err := syscall.Dup(int(f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	syscall.CloseOnExec(fd)
+	if err := errors.Join(syscall.SetNonblock(fd, true), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return os.NewFile(uintptr(fd), f.Name())
 }
 
 // until waits for a text on the terminal.
@@ -256,8 +275,7 @@ func TestALostTerminalEndsIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// It writes, because a file is closed when the read of it under way has ended.
-			c, _ := realUI(t, "PAGER=cat; test -t 1 && echo PAGER $$; while sleep 0.1; do echo; done")
+			c, _ := realUI(t, "PAGER=cat; test -t 1 && echo PAGER $$; sleep 600")
 			c.until("Nothing waits for you")
 			lose(c)
 			_ = c.ended()
