@@ -138,6 +138,7 @@ type caller struct {
 	args   [32]byte
 
 	asTheyAre bool // bodies are not made ready for the disk
+	goesOn    bool // never takes another execution
 }
 
 var (
@@ -146,7 +147,7 @@ var (
 )
 
 func (a *caller) step(b *testing.B) {
-	if a.steps++; a.steps > stepsPerExecution || a.holder.Attempt == 0 {
+	if a.steps++; a.steps > stepsPerExecution && !a.goesOn || a.holder.Attempt == 0 {
 		a.start(b)
 	}
 	args := fmt.Appendf(a.args[:0], `{"n":%d}`, a.steps)
@@ -203,6 +204,28 @@ func (a *caller) with(b *testing.B, c kernel.Command, prepare func(*kernel.Lease
 		b.Fatal(err)
 	}
 	return answer
+}
+
+// BenchmarkEvents reads the largest page of a log.
+func BenchmarkEvents(b *testing.B) {
+	const page = 1000
+	db := benchDB(b, sqlite.Options{})
+	a := &caller{db: db, goesOn: true}
+	for range page / 2 {
+		a.step(b)
+	}
+	x, err := db.Header(context.Background(), a.id)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		events, err := db.Events(context.Background(), x.No, a.id, 0, page)
+		if err != nil || len(events) != page {
+			b.Fatal(len(events), err)
+		}
+	}
 }
 
 // BenchmarkVerify is how fast a database is checked, per event.

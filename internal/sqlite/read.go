@@ -22,8 +22,9 @@ const readTimeout = 5 * time.Second
 
 // queries are the reads whose text never changes, prepared on the pool.
 type queries struct {
-	execution, header, events, steps, step, approval, body, base, agents, agent *sql.Stmt
-	dueDispatches, inFlight, timers, nextTimer, counts, waiting, queued         *sql.Stmt
+	execution, header, steps, step, approval, body, base, agents, agent *sql.Stmt
+	dueDispatches, inFlight, timers, nextTimer, counts, waiting, queued *sql.Stmt
+	events                                                              longQuery
 }
 
 const executionColumns = `e.no,e.id,a.id,e.status,i.body,o.body,e.failure,e.labels,e.created_at,e.deadline_at,
@@ -77,7 +78,7 @@ func countedStatuses() string {
 }
 
 func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
-	q := &queries{}
+	q := &queries{events: longQuery{sql: eventsQuery()}}
 	for _, p := range q.texts() {
 		st, err := db.PrepareContext(ctx, p.sql) //nolint:sqlclosecheck // close does, with all the others
 		if err != nil {
@@ -99,7 +100,6 @@ func (q *queries) texts() []struct {
 	}{
 		{&q.execution, "SELECT " + executionColumns + " WHERE e.id=?"},
 		{&q.header, "SELECT e.no,a.id,e.labels FROM executions e JOIN agents a ON a.no=e.agent_no WHERE e.id=?"},
-		{&q.events, "SELECT pos,seq,id,cause,type,at,payload,ruled,digest,hash,CASE WHEN type IN (" + shownBodies() + ") THEN body END FROM events WHERE execution_no=? AND seq>=? ORDER BY seq LIMIT ?"},
 		{&q.steps, "SELECT " + stepColumns + " WHERE e.id=?"},
 		{&q.step, "SELECT " + stepColumns + " WHERE e.id=? AND s.step_id=?"},
 		{&q.approval, "SELECT " + approvalColumns + " WHERE p.id=?"},
@@ -124,8 +124,9 @@ func (q *queries) texts() []struct {
 }
 
 func (q *queries) close() {
+	q.events.close()
 	for _, st := range []*sql.Stmt{
-		q.execution, q.header, q.events, q.steps, q.step, q.approval, q.body, q.base, q.agents, q.agent,
+		q.execution, q.header, q.steps, q.step, q.approval, q.body, q.base, q.agents, q.agent,
 		q.dueDispatches, q.inFlight, q.timers, q.nextTimer, q.counts, q.waiting, q.queued,
 	} {
 		if st != nil {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
+	"sync"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
 	"github.com/agentkernel/kernelctl/internal/store"
@@ -15,13 +17,13 @@ import (
 func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID, after int64, limit int) (page []store.Event, err error) {
 	c := chainCheck{execution: execution, seq: max(after-1, 0)}
 	err = db.reading(ctx, "events of "+execution.String(), func(ctx context.Context) error {
-		if err := all(ctx, db.queries.events, func(row scanner) error {
+		if err := db.queries.events.query(ctx, db.read, func(row []driver.Value) error {
 			e, err := c.next(row)
 			if err == nil && e.Seq > after {
 				page = append(page, e)
 			}
 			return err
-		}, no, after, limit+1); err != nil {
+		}, no, after, int64(limit+1)); err != nil {
 			return err
 		}
 		page = page[:min(len(page), limit)]
@@ -36,6 +38,72 @@ func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID
 	return page, err
 }
 
+// eventsQuery is the page of a log from one event on, in the order that
+// [chainCheck] takes it.
+func eventsQuery() string {
+	return "SELECT pos,seq,id,cause,type,at,payload,ruled,digest,hash,CASE WHEN type IN (" + shownBodies() +
+		") THEN body END FROM events WHERE execution_no=? AND seq>=? ORDER BY seq LIMIT ?"
+}
+
+// longQuery is a query for so many rows that database/sql would cost as much as
+// SQLite itself. It runs below it, prepared once for each connection of the pool.
+type longQuery struct {
+	sql   string
+	using sync.RWMutex // held for reading while it runs
+	stmts sync.Map     // driver's connection: *stmt
+	ended bool
+}
+
+// query calls each for every row, as [stmt.query] does.
+func (q *longQuery) query(ctx context.Context, pool *sql.DB, each func(row []driver.Value) error, args ...any) error {
+	c, err := pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }() // back to the pool
+	return c.Raw(func(raw any) error {
+		q.using.RLock()
+		defer q.using.RUnlock()
+		st, err := q.on(raw)
+		if err != nil {
+			return err
+		}
+		return st.queryContext(ctx, each, args...)
+	})
+}
+
+func (q *longQuery) on(raw any) (*stmt, error) {
+	if q.ended {
+		return nil, store.ErrClosed
+	}
+	if st, ok := q.stmts.Load(raw); ok {
+		st, _ := st.(*stmt) // it holds nothing else
+		return st, nil
+	}
+	c, err := newConn(raw)
+	if err != nil {
+		return nil, err
+	}
+	st, err := c.prepare(q.sql)
+	if err == nil {
+		q.stmts.Store(raw, st)
+	}
+	return st, err
+}
+
+// close waits until nothing runs; the connections can then be closed.
+func (q *longQuery) close() {
+	q.using.Lock()
+	defer q.using.Unlock()
+	q.ended = true
+	q.stmts.Range(func(_, st any) bool {
+		if st, ok := st.(*stmt); ok {
+			_ = st.s.Close() // the pool is closed right after
+		}
+		return true
+	})
+}
+
 // chainCheck reads events in order. The first one that it reads is only
 // believed, unless it is the first of all.
 type chainCheck struct {
@@ -47,28 +115,30 @@ type chainCheck struct {
 	payload   []byte
 }
 
-func (c *chainCheck) next(row scanner) (store.Event, error) {
-	e := store.Event{Execution: c.execution}
-	var id, cause, ruled, digest, hash sql.RawBytes
-	if err := row.Scan(&e.Pos, &e.Seq, &id, &cause, &e.Type, &e.At, &e.Payload, &ruled, &digest, &hash, &e.Body); err != nil {
-		return e, err
+func (c *chainCheck) next(row []driver.Value) (store.Event, error) {
+	e := store.Event{
+		Execution: c.execution, Pos: asInt(row[0]), Seq: asInt(row[1]), Type: kernel.EventType(asInt(row[4])),
+		At: kernel.Instant(asInt(row[5])), Payload: asText(row[6]), Body: asBytes(row[10]),
 	}
-	copy(e.ID.UUID[:], id)
-	copy(e.Cause.UUID[:], cause)
+	copyTo(e.ID.UUID[:], row[2])
+	copyTo(e.Cause.UUID[:], row[3])
 	of := kernel.Event{Seq: e.Seq, ID: e.ID, Cause: e.Cause, At: e.At}
-	copy(of.Ruled[:], ruled)
-	copy(of.Digest[:], digest)
+	copyTo(of.Ruled[:], row[7])
+	copyTo(of.Digest[:], row[8])
 	if c.begun || e.Seq == 1 {
 		c.payload = append(c.payload[:0], e.Payload...)
 		c.head = c.chain.Read(c.head, c.execution, &of, e.Type, c.payload)
-		if !bytes.Equal(c.head[:], hash) {
+		if !bytes.Equal(c.head[:], asBytes(row[9])) {
 			return e, fmt.Errorf("event %d of execution %s does not fit the hash chain: %w", e.Seq, c.execution, store.ErrDamaged)
 		}
+	}
+	if asInt(row[4]) != int64(e.Type) {
+		return e, fmt.Errorf("event %d of execution %s is of type %d: %w", e.Seq, c.execution, asInt(row[4]), store.ErrDamaged)
 	}
 	if e.Seq != c.seq+1 {
 		return e, fmt.Errorf("event %d of execution %s comes after event %d: %w", e.Seq, c.execution, c.seq, store.ErrDamaged)
 	}
 	c.begun, c.seq = true, e.Seq
-	copy(c.head[:], hash)
+	copyTo(c.head[:], row[9])
 	return e, nil
 }

@@ -8,10 +8,10 @@ import (
 	"io"
 )
 
-// conn is the writer's connection below database/sql: statements are prepared
-// once and bound from reused slices. Only the writer's goroutine uses it, and
-// always with a context that cannot be cancelled: an interrupt would break the
-// statements of everyone in the batch.
+// conn is a connection below database/sql: statements are prepared once and
+// bound from reused slices, and rows are handed out as they are. One goroutine
+// uses it at a time. The writer's never has a context that can be cancelled: an
+// interrupt would break the statements of everyone in the batch.
 type conn struct {
 	raw   driver.Conn
 	stmts []*stmt
@@ -89,9 +89,14 @@ func (s *stmt) exec(args ...any) error {
 
 // query calls each for every row. What each gets is valid only during the call,
 // strings and byte slices excepted.
-func (s *stmt) query(each func(row []driver.Value) error, args ...any) (err error) {
+func (s *stmt) query(each func(row []driver.Value) error, args ...any) error {
+	return s.queryContext(context.Background(), each, args...)
+}
+
+// queryContext is query until ctx ends.
+func (s *stmt) queryContext(ctx context.Context, each func(row []driver.Value) error, args ...any) (err error) {
 	s.bind(args)
-	rows, err := s.asks.QueryContext(context.Background(), s.args)
+	rows, err := s.asks.QueryContext(ctx, s.args)
 	if err != nil {
 		return fmt.Errorf("%s: %w", head(s.sql), err)
 	}
@@ -106,7 +111,7 @@ func (s *stmt) query(each func(row []driver.Value) error, args ...any) (err erro
 		case err != nil:
 			return fmt.Errorf("%s: %w", head(s.sql), err)
 		}
-		if err := each(s.row); err != nil {
+		if err := errors.Join(ctx.Err(), each(s.row)); err != nil {
 			return err
 		}
 	}
