@@ -2,8 +2,10 @@ package server
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
@@ -91,13 +93,27 @@ func (c *call) listEvents() error {
 	if err != nil {
 		return err
 	}
-	w := jsonWriter{b: append(make([]byte, 0, 640*(len(page)+1)), '[')}
+	buf, _ := pages.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+	}
+	w := jsonWriter{b: append(slices.Grow((*buf)[:0], 640*(len(page)+1)), '[')}
 	for i := range page {
 		w.event(&page[i])
 	}
-	c.write(http.StatusOK, append(w.b, ']'))
+	w.b = append(w.b, ']')
+	c.write(http.StatusOK, w.b)
+	if cap(w.b) <= maxPageKept {
+		*buf = w.b
+		pages.Put(buf)
+	}
 	return nil
 }
+
+// pages holds what pages of events were encoded in, up to a size.
+var pages sync.Pool
+
+const maxPageKept = 1 << 20
 
 func wantsStream(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), wire.ContentTypeEventStream)
