@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
@@ -15,11 +16,15 @@ import (
 // Events implements [store.Reader]. Every event is held against the hash chain
 // before it is shown.
 func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID, after int64, limit int) (page []store.Event, err error) {
+	const few, most = 32, 1024 // room that is made at once
 	c := chainCheck{execution: execution, seq: max(after-1, 0)}
 	err = db.reading(ctx, "events of "+execution.String(), func(ctx context.Context) error {
 		if err := db.queries.events.query(ctx, db.read, func(row []driver.Value) error {
 			e, err := c.next(row)
 			if err == nil && e.Seq > after {
+				if len(page) == few {
+					page = slices.Grow(page, min(limit+1, most)-few) // likely a full one
+				}
 				page = append(page, e)
 			}
 			return err
