@@ -291,16 +291,4 @@ func (l *lab) callers(ctx context.Context, n int, fn func(ctx context.Context, i
 	})
 }
 
-// pause waits.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

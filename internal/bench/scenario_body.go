@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentkernel/kernelctl/internal/client"
 	"github.com/agentkernel/kernelctl/internal/wire"
 )
 
@@ -118,7 +119,7 @@ func (l *lab) settled(ctx context.Context) (float64, error) {
 	const quiet = 1500 * time.Millisecond // the server rests after one second
 	last := -1.0
 	for {
-		if err := pause(ctx, quiet); err != nil {
+		if err := client.Sleep(ctx, quiet); err != nil {
 			return 0, err
 		}
 		now, err := l.server.scrape(ctx)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/agentkernel/kernelctl/internal/client"
 	"github.com/agentkernel/kernelctl/internal/wire"
 )
 
@@ -308,7 +309,7 @@ func (i *insisted) do(ctx context.Context, fn func() error) error {
 			return err
 		}
 		i.refused++
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := client.Sleep(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -352,7 +353,7 @@ func (w *storm) arrive(ctx context.Context, clients int, perSecond float64) erro
 				return nil
 			}
 			if early := due - time.Since(began); early > 0 {
-				if err := pause(ctx, early); err != nil {
+				if err := client.Sleep(ctx, early); err != nil {
 					return err
 				}
 			}
@@ -437,7 +438,7 @@ func (w *storm) recover(ctx context.Context, usual time.Duration) (time.Duration
 			if good = 0; time.Since(began) > time.Minute {
 				return errors.New("the server does not recover within a minute")
 			}
-			if err := pause(ctx, 10*time.Millisecond); err != nil {
+			if err := client.Sleep(ctx, 10*time.Millisecond); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/agentkernel/kernelctl/internal/client"
 )
 
 // fillers is how many connections fill a database.
@@ -219,7 +221,7 @@ func (l *lab) watch(ctx context.Context, fn func(context.Context) error) (peak f
 
 // idle is what a server costs that has nothing to do.
 func (l *lab) idle(ctx context.Context) error {
-	if err := pause(ctx, 2*time.Second); err != nil { // after its start and its rest
+	if err := client.Sleep(ctx, 2*time.Second); err != nil { // after its start and its rest
 		return err
 	}
 	before, err := l.server.scrape(ctx)
@@ -227,7 +229,7 @@ func (l *lab) idle(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	if err := pause(ctx, 10*l.Duration); err != nil {
+	if err := client.Sleep(ctx, 10*l.Duration); err != nil {
 		return err
 	}
 	after, err := l.server.scrape(ctx)
@@ -268,7 +270,7 @@ func (l *lab) grow(ctx context.Context) error {
 			if err != nil || now.disk() >= want {
 				return err
 			}
-			if err := pause(ctx, 200*time.Millisecond); err != nil {
+			if err := client.Sleep(ctx, 200*time.Millisecond); err != nil {
 				return err
 			}
 		}

@@ -155,7 +155,7 @@ func (s *session) await(ctx context.Context, x wire.Execution, enough func(wire.
 	}
 	var seen wire.ExecutionStatus
 	err = c.TailEvents(ctx, x.ID, client.TailOptions{AfterSeq: x.LastEventSeq, Link: s.linkNotes()}, func(e wire.Event) error {
-		if seen = statusAfter(e.Type); seen != "" && enough(seen) {
+		if seen = e.Type.ExecutionStatus(); seen != "" && enough(seen) {
 			return errEnough
 		}
 		return nil

@@ -88,28 +88,7 @@ func (s *session) askForDecision(e wire.Event) {
 // endOf is what the last event of an execution says.
 func endOf(e wire.Event) (status wire.ExecutionStatus, reason string) {
 	p := payload[wire.ExecutionPayload](e)
-	return statusAfter(e.Type), p.Reason
-}
-
-// statusAfter is the status of an execution from an event on; empty when the
-// event does not change it.
-func statusAfter(t wire.EventType) wire.ExecutionStatus {
-	switch t {
-	case wire.EventExecutionCreated:
-		return wire.ExecutionPending
-	case wire.EventExecutionStarted, wire.EventExecutionResumed:
-		return wire.ExecutionRunning
-	case wire.EventExecutionBlocked:
-		return wire.ExecutionBlocked
-	case wire.EventExecutionCompleted:
-		return wire.ExecutionCompleted
-	case wire.EventExecutionFailed:
-		return wire.ExecutionFailed
-	case wire.EventExecutionCancelled:
-		return wire.ExecutionCancelled
-	default:
-	}
-	return ""
+	return e.Type.ExecutionStatus(), p.Reason
 }
 
 // outcome says how an execution ended, and gives the exit code of it.
@@ -188,7 +167,7 @@ func (s *session) watchStatus(ctx context.Context, c *client.Client, x wire.Exec
 		return s.outcome(x)
 	}
 	err := c.TailEvents(ctx, x.ID, client.TailOptions{AfterSeq: x.LastEventSeq, Link: s.linkNotes()}, func(e wire.Event) error {
-		st := statusAfter(e.Type)
+		st := e.Type.ExecutionStatus()
 		if st == "" {
 			return nil
 		}

@@ -36,8 +36,8 @@ func (b Backoff) pause(failures int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// sleep waits, unless the context ends first.
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits for d; it gives the cause of a context that ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -64,7 +64,7 @@ func (c *Client) do(ctx context.Context, k call) (result, error) {
 		if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 			return res, err // no time left for another try: say what is wrong, not that time is up
 		}
-		if sleep(ctx, d) != nil {
+		if Sleep(ctx, d) != nil {
 			return res, ended(ctx, k.method, k.path)
 		}
 	}

@@ -85,7 +85,7 @@ func (c *Client) run(ctx context.Context, t *tail) error {
 			pause = max(pause, e.RetryAfter)
 		}
 		t.tell(Link{Attempt: failures, Err: err, Retry: pause, AfterSeq: t.position()})
-		if sleep(ctx, pause) != nil {
+		if Sleep(ctx, pause) != nil {
 			return ended(ctx, http.MethodGet, t.path)
 		}
 	}

@@ -137,7 +137,7 @@ func (t *eventTail) poll(ctx context.Context) error {
 				return errDone
 			}
 		}
-		if err := sleep(ctx, t.c.opt.Poll); err != nil {
+		if err := Sleep(ctx, t.c.opt.Poll); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agentkernel/kernelctl/agent"
+	"github.com/agentkernel/kernelctl/internal/client"
 )
 
 // ID is the name that the demo agent is registered under.
@@ -107,7 +108,7 @@ func (a *assistant) run(ctx context.Context, run *agent.Run) (any, error) {
 // act takes its time, so that it can be watched, and then does the deed: an
 // agent that dies before has not done it.
 func (a *assistant) act(ctx context.Context, effect string) error {
-	if !pause(ctx, a.pace) {
+	if client.Sleep(ctx, a.pace) != nil {
 		return ctx.Err()
 	}
 	a.effects.note(effect)

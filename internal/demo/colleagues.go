@@ -33,7 +33,7 @@ var colleagues = map[string]colleague{
 
 // decide lets the colleagues decide until ctx ends.
 func (c *company) decide(ctx context.Context) {
-	for pause(ctx, c.soon(2*time.Second)) {
+	for client.Sleep(ctx, c.soon(2*time.Second)) == nil {
 		open, err := c.api.ListApprovals(ctx, client.ApprovalFilter{})
 		if err != nil {
 			continue // the service will be back, or everything ends

@@ -123,7 +123,7 @@ func (c *company) work(ctx context.Context) {
 		case err != nil && ctx.Err() == nil:
 			c.Logger.Warn("give the demo's agents an order", slog.String("kind", k.name), slog.Any("err", err))
 		}
-		if !pause(ctx, c.soon(gap)) {
+		if client.Sleep(ctx, c.soon(gap)) != nil {
 			return
 		}
 	}
@@ -159,7 +159,7 @@ func (c *company) give(ctx context.Context, k kind, o order) error {
 
 // follow lets happen what an order has to come.
 func (c *company) follow(ctx context.Context, id string, t then) {
-	if !pause(ctx, c.soon(t.after)) {
+	if client.Sleep(ctx, c.soon(t.after)) != nil {
 		return
 	}
 	var err error

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agentkernel/kernelctl/agent"
+	"github.com/agentkernel/kernelctl/internal/client"
 )
 
 // The models of the company.
@@ -29,7 +30,7 @@ type desk struct {
 func (d *desk) use(ctx context.Context, target string, args, result any) error {
 	_, err := agent.Tool(ctx, d.run, target, args, func(ctx context.Context) (any, error) {
 		took := 250*time.Millisecond + time.Duration(hash(d.ref, target)%1000)*time.Millisecond
-		if !pause(ctx, d.soon(took)) {
+		if client.Sleep(ctx, d.soon(took)) != nil {
 			return nil, ctx.Err()
 		}
 		if err, failed := result.(error); failed {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agentkernel/kernelctl/agent"
+	"github.com/agentkernel/kernelctl/internal/client"
 )
 
 // task is what the operations agent works on.
@@ -153,7 +154,7 @@ func (d *desk) reindex(ctx context.Context, in task) (any, error) {
 			const parts = 10
 			for part := range parts {
 				agent.Publish(ctx, fmt.Sprintf("shard %d: %d of %d documents\n", shard, (part+1)*1200, parts*1200))
-				if !pause(ctx, d.soon(200*time.Millisecond)) {
+				if client.Sleep(ctx, d.soon(200*time.Millisecond)) != nil {
 					return nil, ctx.Err()
 				}
 			}

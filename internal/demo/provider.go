@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agentkernel/kernelctl/agent"
+	"github.com/agentkernel/kernelctl/internal/client"
 )
 
 // providerURL is part of what identifies a model call, so it must be the same in
@@ -106,24 +107,12 @@ func speak(ctx context.Context, w http.ResponseWriter, a answer) {
 	words := strings.SplitAfter(a.text, " ")
 	for _, word := range words {
 		send(chunk{Choices: []choice{{Delta: delta{Content: word}}}})
-		if !pause(ctx, a.took/time.Duration(len(words))) {
+		if client.Sleep(ctx, a.took/time.Duration(len(words))) != nil {
 			return
 		}
 	}
 	send(chunk{Choices: []choice{}, Usage: &usage{PromptTokens: a.in, CompletionTokens: a.out}})
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
-}
-
-// pause waits, and reports false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // ask puts a question to a model. The run's transport records the call as a

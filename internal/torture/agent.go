@@ -190,7 +190,7 @@ func (a *attempt) submit(ctx context.Context, o *op) (answer wire.Decision, err 
 // effect does what was allowed, and reports it. No two attempts report the same.
 func (a *attempt) effect(ctx context.Context, o *op, step string) bool {
 	a.fleet.ledger.effect(a.execution, step, a.dispatch, o.mode)
-	if pause(ctx, o.takes) != nil {
+	if client.Sleep(ctx, o.takes) != nil {
 		return false
 	}
 	if a.random.IntN(20) == 0 && a.ask(ctx, "a heartbeat", func() error { return a.agent.Heartbeat(ctx, a.dispatch, a.execution) }) != nil {

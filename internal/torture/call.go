@@ -15,18 +15,6 @@ const (
 	again    = 20 * time.Millisecond
 )
 
-// pause waits, unless the context ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // insist repeats a request until it is answered with something else than "not
 // now", or for [patience].
 func insist(ctx context.Context, request func() error) error {
@@ -36,7 +24,7 @@ func insist(ctx context.Context, request func() error) error {
 		if err == nil || !notNow(err) || time.Now().After(end) {
 			return err
 		}
-		if err := pause(ctx, again); err != nil {
+		if err := client.Sleep(ctx, again); err != nil {
 			return err
 		}
 	}

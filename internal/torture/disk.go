@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agentkernel/kernelctl/internal/client"
 	"github.com/agentkernel/kernelctl/internal/sqlite"
 )
 
@@ -88,7 +89,7 @@ func (t *torture) fillOnce(ctx context.Context) error {
 	if err := t.awaitRefusal(ctx); err != nil {
 		return err
 	}
-	if err := pause(ctx, upTo(t.random, 500*time.Millisecond)); err != nil {
+	if err := client.Sleep(ctx, upTo(t.random, 500*time.Millisecond)); err != nil {
 		return err
 	}
 	switch t.random.IntN(4) {
@@ -134,7 +135,7 @@ func (t *torture) recovers(ctx context.Context) error {
 			s.ledger.problem("nothing was taken within %s after space was freed", readyWithin)
 			return nil
 		}
-		if err := pause(ctx, 10*time.Millisecond); err != nil {
+		if err := client.Sleep(ctx, 10*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -186,7 +187,7 @@ func (t *torture) awaitRefusal(ctx context.Context) error {
 	const most = 8 * time.Second
 	before := t.scene.ledger.refusals()
 	for began := time.Now(); t.scene.ledger.refusals() == before && time.Since(began) < most; {
-		if err := pause(ctx, 5*time.Millisecond); err != nil {
+		if err := client.Sleep(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -199,7 +200,7 @@ func (t *torture) startFull(ctx context.Context) error {
 	if err := t.start(t.retention()); err != nil {
 		return err
 	}
-	if err := pause(ctx, upTo(t.random, 500*time.Millisecond)); err != nil {
+	if err := client.Sleep(ctx, upTo(t.random, 500*time.Millisecond)); err != nil {
 		return err
 	}
 	if s := t.scene; s.server.running() && t.random.IntN(2) == 0 {

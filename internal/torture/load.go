@@ -66,12 +66,12 @@ func (l *load) client(ctx context.Context, n int) {
 	var all sync.WaitGroup
 	for i, after := range p.signals {
 		all.Go(func() {
-			if pause(ctx, after) == nil {
+			if client.Sleep(ctx, after) == nil {
 				l.signal(ctx, id, i)
 			}
 		})
 	}
-	if p.cancel > 0 && pause(ctx, p.cancel) == nil {
+	if p.cancel > 0 && client.Sleep(ctx, p.cancel) == nil {
 		_ = l.cancel(ctx, id)
 	}
 	all.Wait()
@@ -129,7 +129,7 @@ func (l *load) cancel(ctx context.Context, id string) error {
 
 // approver looks after the approvals until ctx ends.
 func (l *load) approver(ctx context.Context) {
-	for pause(ctx, 100*time.Millisecond) == nil {
+	for client.Sleep(ctx, 100*time.Millisecond) == nil {
 		pending, err := l.api.ListApprovals(ctx, client.ApprovalFilter{Limit: 200})
 		if err != nil {
 			continue

@@ -144,7 +144,7 @@ func (p *place) ready(ctx context.Context, s *process, within time.Duration) (ti
 		case took > within:
 			return took, fmt.Errorf("the server was not ready within %s: %w", within, err)
 		}
-		if err := pause(ctx, time.Millisecond); err != nil {
+		if err := client.Sleep(ctx, time.Millisecond); err != nil {
 			return took, err
 		}
 	}

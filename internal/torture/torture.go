@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentkernel/kernelctl/internal/client"
 	"github.com/agentkernel/kernelctl/internal/sqlite"
 )
 
@@ -302,7 +303,7 @@ func (t *torture) live(ctx context.Context, x *round) error {
 		if err := t.start(x.retention); err != nil {
 			return err
 		}
-		if err := pause(ctx, after); err != nil {
+		if err := client.Sleep(ctx, after); err != nil {
 			return err
 		}
 		t.strike()

@@ -20,7 +20,7 @@ import (
 func (t *torture) work(ctx context.Context, x *round) error {
 	s := t.scene
 	if x.moment == midRetention { // which begins with the start; the next round audits
-		return pause(ctx, x.delay)
+		return client.Sleep(ctx, x.delay)
 	}
 	if err := t.auditSome(ctx); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (t *torture) work(ctx context.Context, x *round) error {
 			return err
 		}
 	}
-	if err := pause(ctx, x.works); err != nil {
+	if err := client.Sleep(ctx, x.works); err != nil {
 		return err
 	}
 	switch x.moment {
@@ -40,12 +40,12 @@ func (t *torture) work(ctx context.Context, x *round) error {
 		if err := s.checkpoint(ctx); err != nil {
 			return err
 		}
-		return pause(ctx, x.delay)
+		return client.Sleep(ctx, x.delay)
 	case midStop:
 		if err := s.server.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			return fmt.Errorf("stop the server: %w", err)
 		}
-		return pause(ctx, x.delay)
+		return client.Sleep(ctx, x.delay)
 	case notAtAll:
 		if err := s.stop(); err != nil {
 			s.ledger.problem("%v", err)
@@ -71,7 +71,7 @@ func (s *scene) checkpoint(ctx context.Context) error {
 		if !now.ModTime().Equal(before.ModTime()) {
 			return nil
 		}
-		if err := pause(ctx, 100*time.Microsecond); err != nil {
+		if err := client.Sleep(ctx, 100*time.Microsecond); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,7 @@ func (t *torture) backUp(ctx context.Context, x *round) error {
 	if err != nil {
 		return err
 	}
-	err = pause(ctx, x.delay)
+	err = client.Sleep(ctx, x.delay)
 	t.strike()
 	if x.other || err != nil {
 		p.kill()

@@ -56,7 +56,7 @@ func runFeed(l *life, c Client) func(context.Context, *source) {
 // changeOf reads what matters for the lists out of an event. What cannot be
 // read is left empty: the next listing brings it.
 func changeOf(e wire.Event) change {
-	c := change{exec: e.ExecutionID, seq: e.EventSeq, at: e.OccurredAt, typ: e.Type, status: statusAfter(e.Type)}
+	c := change{exec: e.ExecutionID, seq: e.EventSeq, at: e.OccurredAt, typ: e.Type, status: e.Type.ExecutionStatus()}
 	switch family(e.Type) {
 	case "execution":
 		var p wire.ExecutionPayload
@@ -75,24 +75,6 @@ func changeOf(e wire.Event) change {
 		}
 	}
 	return c
-}
-
-func statusAfter(t wire.EventType) wire.ExecutionStatus {
-	switch t {
-	case wire.EventExecutionCreated:
-		return wire.ExecutionPending
-	case wire.EventExecutionStarted, wire.EventExecutionResumed:
-		return wire.ExecutionRunning
-	case wire.EventExecutionBlocked:
-		return wire.ExecutionBlocked
-	case wire.EventExecutionCompleted:
-		return wire.ExecutionCompleted
-	case wire.EventExecutionFailed:
-		return wire.ExecutionFailed
-	case wire.EventExecutionCancelled:
-		return wire.ExecutionCancelled
-	}
-	return ""
 }
 
 func approvalAfter(t wire.EventType) wire.ApprovalStatus {

@@ -67,6 +67,27 @@ func EventTypes() []EventType {
 	}
 }
 
+// ExecutionStatus is the status of an execution from the event on; empty when
+// the event does not change it.
+func (t EventType) ExecutionStatus() ExecutionStatus {
+	switch t {
+	case EventExecutionCreated:
+		return ExecutionPending
+	case EventExecutionStarted, EventExecutionResumed:
+		return ExecutionRunning
+	case EventExecutionBlocked:
+		return ExecutionBlocked
+	case EventExecutionCompleted:
+		return ExecutionCompleted
+	case EventExecutionFailed:
+		return ExecutionFailed
+	case EventExecutionCancelled:
+		return ExecutionCancelled
+	default:
+		return ""
+	}
+}
+
 // EndsExecution reports whether the execution is terminal from this event on.
 // Event tails end with it.
 func (t EventType) EndsExecution() bool {

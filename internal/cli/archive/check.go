@@ -24,7 +24,9 @@ func (s *Section) Check() []string {
 		if status.Terminal() && e.Type != wire.EventDispatchDiscarded {
 			report("event %d (%s) comes after the end", e.EventSeq, e.Type)
 		}
-		status = after(status, e.Type)
+		if after := e.Type.ExecutionStatus(); after != "" {
+			status = after
+		}
 	}
 	if status != s.Execution.Status {
 		report("the status is %s, by the log it is %s", s.Execution.Status, status)
@@ -43,24 +45,4 @@ func (s *Section) Check() []string {
 		}
 	}
 	return found
-}
-
-// after is the status of an execution after an event.
-func after(status wire.ExecutionStatus, t wire.EventType) wire.ExecutionStatus {
-	switch t {
-	case wire.EventExecutionCreated:
-		return wire.ExecutionPending
-	case wire.EventExecutionStarted, wire.EventExecutionResumed:
-		return wire.ExecutionRunning
-	case wire.EventExecutionBlocked:
-		return wire.ExecutionBlocked
-	case wire.EventExecutionCompleted:
-		return wire.ExecutionCompleted
-	case wire.EventExecutionFailed:
-		return wire.ExecutionFailed
-	case wire.EventExecutionCancelled:
-		return wire.ExecutionCancelled
-	default:
-		return status
-	}
 }
