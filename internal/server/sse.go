@@ -135,21 +135,29 @@ func (c *call) tailEvents(after int64) error {
 	if err != nil || ended {
 		return err
 	}
+	c.follow(out, live.Ready, func() (ended bool, err error) { return t.take(live.Take()) })
+	return nil // the client is gone, or will ask again from its last id
+}
+
+// follow takes what is ready, and pings while nothing is, until the stream, the
+// request or the service ends.
+func (c *call) follow(out *sse, ready <-chan struct{}, take func() (ended bool, err error)) {
 	ping := time.NewTicker(c.s.opts.Ping)
 	defer ping.Stop()
-	for {
+	for ended := false; !ended; {
+		var err error
 		select {
-		case <-live.Ready:
-			ended, err = t.take(live.Take())
+		case <-ready:
+			ended, err = take()
 		case <-ping.C:
 			err = out.ping()
 		case <-c.r.Context().Done():
-			return nil
+			return
 		case <-c.s.closing:
-			return nil
+			return
 		}
-		if err != nil || ended {
-			return nil // the client is gone, or will ask again from its last id
+		if err != nil {
+			return // the client is gone, or the log cannot be read
 		}
 	}
 }
@@ -231,31 +239,18 @@ func (c *call) streamDeltas() error {
 		out.end(x.Status)
 		return nil
 	}
-	ping := time.NewTicker(c.s.opts.Ping)
-	defer ping.Stop()
-	for {
-		select {
-		case <-live.Ready:
-			taken := live.Take()
-			for _, d := range taken.Values {
-				out.delta(d)
-			}
-			if taken.Ended != 0 {
-				out.end(taken.Ended)
-				return nil
-			}
-			err = out.flush()
-		case <-ping.C:
-			err = out.ping()
-		case <-c.r.Context().Done():
-			return nil
-		case <-c.s.closing:
-			return nil
+	c.follow(out, live.Ready, func() (ended bool, err error) {
+		taken := live.Take()
+		for _, d := range taken.Values {
+			out.delta(d)
 		}
-		if err != nil {
-			return nil // the client is gone
+		if taken.Ended != 0 {
+			out.end(taken.Ended)
+			return true, nil
 		}
-	}
+		return false, out.flush()
+	})
+	return nil
 }
 
 func (s *sse) delta(d stream.Delta) {
@@ -287,23 +282,8 @@ func (c *call) feed() error {
 		return nil // the client is gone
 	}
 	defer out.close()
-	ping := time.NewTicker(c.s.opts.Ping)
-	defer ping.Stop()
-	for {
-		select {
-		case <-live.Ready:
-			err = out.feed(live.Take(), agent, prefix)
-		case <-ping.C:
-			err = out.ping()
-		case <-c.r.Context().Done():
-			return nil
-		case <-c.s.closing:
-			return nil
-		}
-		if err != nil {
-			return nil // the client is gone
-		}
-	}
+	c.follow(out, live.Ready, func() (ended bool, err error) { return false, out.feed(live.Take(), agent, prefix) })
+	return nil
 }
 
 // feed sends what was committed, as far as it is asked for.

@@ -24,7 +24,6 @@ const readTimeout = 5 * time.Second
 type queries struct {
 	execution, header, steps, step, approval, body, base, agents, agent *sql.Stmt
 	dueDispatches, inFlight, timers, nextTimer, counts, waiting, queued *sql.Stmt
-	events                                                              longQuery
 }
 
 const executionColumns = `e.no,e.id,a.id,e.status,i.body,o.body,e.failure,e.labels,e.created_at,e.deadline_at,
@@ -78,7 +77,7 @@ func countedStatuses() string {
 }
 
 func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
-	q := &queries{events: longQuery{sql: eventsQuery()}}
+	q := &queries{}
 	for _, p := range q.texts() {
 		st, err := db.PrepareContext(ctx, p.sql) //nolint:sqlclosecheck // close does, with all the others
 		if err != nil {
@@ -124,7 +123,6 @@ func (q *queries) texts() []struct {
 }
 
 func (q *queries) close() {
-	q.events.close()
 	for _, st := range []*sql.Stmt{
 		q.execution, q.header, q.steps, q.step, q.approval, q.body, q.base, q.agents, q.agent,
 		q.dueDispatches, q.inFlight, q.timers, q.nextTimer, q.counts, q.waiting, q.queued,

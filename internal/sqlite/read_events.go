@@ -3,11 +3,10 @@ package sqlite
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
 	"github.com/agentkernel/kernelctl/internal/store"
@@ -19,7 +18,7 @@ func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID
 	const few, most = 32, 1024 // room that is made at once
 	c := chainCheck{execution: execution, seq: max(after-1, 0)}
 	err = db.reading(ctx, "events of "+execution.String(), func(ctx context.Context) error {
-		if err := db.queries.events.query(ctx, db.read, func(row []driver.Value) error {
+		if err := db.below(ctx, eventsQuery, func(row []driver.Value) error {
 			e, err := c.next(row)
 			if err == nil && e.Seq > after {
 				if len(page) == few {
@@ -45,67 +44,29 @@ func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID
 
 // eventsQuery is the page of a log from one event on, in the order that
 // [chainCheck] takes it.
-func eventsQuery() string {
-	return "SELECT pos,seq,id,cause,type,at,payload,ruled,digest,hash,CASE WHEN type IN (" + shownBodies() +
-		") THEN body END FROM events WHERE execution_no=? AND seq>=? ORDER BY seq LIMIT ?"
-}
+var eventsQuery = "SELECT pos,seq,id,cause,type,at,payload,ruled,digest,hash,CASE WHEN type IN (" + shownBodies() +
+	") THEN body END FROM events WHERE execution_no=? AND seq>=? ORDER BY seq LIMIT ?"
 
-// longQuery is a query for so many rows that database/sql would cost as much as
-// SQLite itself. It runs below it, prepared once for each connection of the pool.
-type longQuery struct {
-	sql   string
-	using sync.RWMutex // held for reading while it runs
-	stmts sync.Map     // driver's connection: *stmt
-	ended bool
-}
-
-// query calls each for every row, as [stmt.query] does.
-func (q *longQuery) query(ctx context.Context, pool *sql.DB, each func(row []driver.Value) error, args ...any) error {
-	c, err := pool.Conn(ctx)
+// below runs a query for so many rows that database/sql would cost as much as
+// SQLite itself, beneath it. Preparing it anew costs less than ten rows do: the
+// pool does not say when it closes a connection, and with it what is prepared.
+func (db *DB) below(ctx context.Context, query string, each func(row []driver.Value) error, args ...any) error {
+	pooled, err := db.read.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.Close() }() // back to the pool
-	return c.Raw(func(raw any) error {
-		q.using.RLock()
-		defer q.using.RUnlock()
-		st, err := q.on(raw)
+	defer func() { _ = pooled.Close() }() // back to the pool
+	return pooled.Raw(func(raw any) (err error) {
+		c, err := newConn(raw)
 		if err != nil {
 			return err
 		}
-		return st.queryContext(ctx, each, args...)
-	})
-}
-
-func (q *longQuery) on(raw any) (*stmt, error) {
-	if q.ended {
-		return nil, store.ErrClosed
-	}
-	if st, ok := q.stmts.Load(raw); ok {
-		st, _ := st.(*stmt) // it holds nothing else
-		return st, nil
-	}
-	c, err := newConn(raw)
-	if err != nil {
-		return nil, err
-	}
-	st, err := c.prepare(q.sql)
-	if err == nil {
-		q.stmts.Store(raw, st)
-	}
-	return st, err
-}
-
-// close waits until nothing runs; the connections can then be closed.
-func (q *longQuery) close() {
-	q.using.Lock()
-	defer q.using.Unlock()
-	q.ended = true
-	q.stmts.Range(func(_, st any) bool {
-		if st, ok := st.(*stmt); ok {
-			_ = st.s.Close() // the pool is closed right after
+		st, err := c.prepare(query)
+		if err != nil {
+			return err
 		}
-		return true
+		defer func() { err = errors.Join(err, c.close()) }()
+		return st.queryContext(ctx, each, args...)
 	})
 }
 
