@@ -86,7 +86,6 @@ func Open(ctx context.Context, opts Options) (*Daemon, error) {
 	if opts.Grace <= 0 {
 		opts.Grace = defaultGrace
 	}
-	ballast()
 	d := &Daemon{opts: opts, log: opts.Logger, hub: stream.NewHub(), metrics: metrics.New(), ready: make(chan struct{})}
 	if err := d.open(ctx); err != nil {
 		return nil, errors.Join(err, d.Close())

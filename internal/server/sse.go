@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
@@ -93,7 +92,8 @@ func (c *call) listEvents() error {
 	if err != nil {
 		return err
 	}
-	buf, _ := pages.Get().(*[]byte)
+	const mostKept = 1 << 20
+	buf, _ := c.s.pages.Get().(*[]byte)
 	if buf == nil {
 		buf = new([]byte)
 	}
@@ -103,17 +103,12 @@ func (c *call) listEvents() error {
 	}
 	w.b = append(w.b, ']')
 	c.write(http.StatusOK, w.b)
-	if cap(w.b) <= maxPageKept {
+	if cap(w.b) <= mostKept {
 		*buf = w.b
-		pages.Put(buf)
+		c.s.pages.Put(buf)
 	}
 	return nil
 }
-
-// pages holds what pages of events were encoded in, up to a size.
-var pages sync.Pool
-
-const maxPageKept = 1 << 20
 
 func wantsStream(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), wire.ContentTypeEventStream)

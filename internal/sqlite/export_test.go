@@ -22,7 +22,7 @@ func Fail(db *DB, fault func(point int) error) error {
 // Texts are all statements that db runs again and again, with the values that
 // matter to the plan of a list.
 func (db *DB) Texts() []string {
-	texts := []string{eventsQuery}
+	texts := []string{eventsQuery()}
 	for _, q := range (&queries{}).texts() {
 		texts = append(texts, q.sql)
 	}

@@ -22,6 +22,8 @@ const readTimeout = 5 * time.Second
 
 // queries are the reads whose text never changes, prepared on the pool.
 type queries struct {
+	events string // for [DB.below]
+
 	execution, header, steps, step, approval, body, base, agents, agent *sql.Stmt
 	dueDispatches, inFlight, timers, nextTimer, counts, waiting, queued *sql.Stmt
 }
@@ -77,7 +79,7 @@ func countedStatuses() string {
 }
 
 func prepareQueries(ctx context.Context, db *sql.DB) (*queries, error) {
-	q := &queries{}
+	q := &queries{events: eventsQuery()}
 	for _, p := range q.texts() {
 		st, err := db.PrepareContext(ctx, p.sql) //nolint:sqlclosecheck // close does, with all the others
 		if err != nil {

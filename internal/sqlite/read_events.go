@@ -18,7 +18,7 @@ func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID
 	const few, most = 32, 1024 // room that is made at once
 	c := chainCheck{execution: execution, seq: max(after-1, 0)}
 	err = db.reading(ctx, "events of "+execution.String(), func(ctx context.Context) error {
-		if err := db.below(ctx, eventsQuery, func(row []driver.Value) error {
+		if err := db.below(ctx, db.queries.events, func(row []driver.Value) error {
 			e, err := c.next(row)
 			if err == nil && e.Seq > after {
 				if len(page) == few {
@@ -44,8 +44,10 @@ func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID
 
 // eventsQuery is the page of a log from one event on, in the order that
 // [chainCheck] takes it.
-var eventsQuery = "SELECT pos,seq,id,cause,type,at,payload,ruled,digest,hash,CASE WHEN type IN (" + shownBodies() +
-	") THEN body END FROM events WHERE execution_no=? AND seq>=? ORDER BY seq LIMIT ?"
+func eventsQuery() string {
+	return "SELECT pos,seq,id,cause,type,at,payload,ruled,digest,hash,CASE WHEN type IN (" + shownBodies() +
+		") THEN body END FROM events WHERE execution_no=? AND seq>=? ORDER BY seq LIMIT ?"
+}
 
 // below runs a query for so many rows that database/sql would cost as much as
 // SQLite itself, beneath it. Preparing it anew costs less than ten rows do: the
