@@ -12,8 +12,11 @@ GOLANGCI_LINT ?= golangci-lint
 RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 FUZZTIME ?= 10s
 BENCH ?= .
+SEEDS ?= 2000
+# Other seeds with every commit, and the same ones for the same.
+FIRST ?= $(shell printf %d 0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 1))
 
-.PHONY: build test lint fmt smoke bench fuzz-short tour ci release-check clean
+.PHONY: build test sim lint fmt smoke bench fuzz-short tour ci release-check clean
 
 build: ## the binary, static and without cgo, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/kernelctl
@@ -21,6 +24,9 @@ build: ## the binary, static and without cgo, in bin/
 test: ## all tests, under the race detector
 	@$(if $(RACE),,echo "no C compiler: without the race detector" >&2)
 	$(GO) test $(RACE) ./...
+
+sim: ## SEEDS=2000: the whole service in fake time, under faults drawn from so many seeds
+	$(GO) test ./internal/sim -run TestService -timeout 20m -sim.seeds=$(SEEDS) -sim.first=$(FIRST)
 
 lint: ## golangci-lint with .golangci.yml
 	$(GOLANGCI_LINT) run ./...
