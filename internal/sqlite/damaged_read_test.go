@@ -18,6 +18,7 @@ func TestDamagedLogIsNotShown(t *testing.T) {
 	for name, damage := range map[string]string{
 		"payload":       "UPDATE events SET payload=replace(payload,'execution_id','execution_ie') WHERE seq=2",
 		"type":          "UPDATE events SET type=19 WHERE type=18",
+		"type and 256":  "UPDATE events SET type=type+256 WHERE type=18",
 		"time":          "UPDATE events SET at=at+1 WHERE seq=2",
 		"cause":         "UPDATE events SET cause=zeroblob(16) WHERE seq=2",
 		"a missing one": "DELETE FROM events WHERE seq=2",
