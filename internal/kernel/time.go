@@ -9,7 +9,10 @@ import (
 // The store keeps it, the wire shows it as RFC 3339 in UTC with six digits.
 type Instant int64
 
-const instantLayout = "2006-01-02T15:04:05.000000Z"
+const (
+	instantLayout = "2006-01-02T15:04:05.000000Z"
+	secondLayout  = "2006-01-02T15:04:05Z07:00" // RFC 3339, which package time writes several times as fast
+)
 
 // At is t as an Instant, cut to the microsecond.
 func At(t time.Time) Instant { return Instant(t.UnixMicro()) }
@@ -29,7 +32,7 @@ func (i Instant) IsZero() bool { return i == 0 }
 // AppendText appends the wire form: RFC 3339, UTC, always six digits.
 func (i Instant) AppendText(dst []byte) ([]byte, error) {
 	t := i.Time()
-	dst = t.AppendFormat(dst, time.RFC3339) // several times as fast as a layout of ours
+	dst = t.AppendFormat(dst, secondLayout)
 	const micros = 1_000_000
 	from := len(dst) - len("Z")
 	dst = strconv.AppendInt(dst[:from], int64(t.Nanosecond()/1000+micros), 10)
