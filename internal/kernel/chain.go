@@ -26,16 +26,17 @@ type Chain struct{ buf []byte }
 // everything before it has a fixed frame. docs/events.md describes the same
 // for those who check an export by other means.
 func (c *Chain) Next(prev Digest, execution ExecutionID, e *Event, payload []byte) Digest {
-	return c.next(prev, execution, e, e.Type(), payload)
+	return c.sum(append(c.frame(prev, execution, e, e.Type()), payload...))
 }
 
 // Read is [Chain.Next] for an event whose payload is not decoded: of e, Data is
 // not looked at.
-func (c *Chain) Read(prev Digest, execution ExecutionID, e *Event, t EventType, payload []byte) Digest {
-	return c.next(prev, execution, e, t, payload)
+func (c *Chain) Read(prev Digest, execution ExecutionID, e *Event, t EventType, payload string) Digest {
+	return c.sum(append(c.frame(prev, execution, e, t), payload...))
 }
 
-func (c *Chain) next(prev Digest, execution ExecutionID, e *Event, t EventType, payload []byte) Digest {
+// frame is what comes before the payload.
+func (c *Chain) frame(prev Digest, execution ExecutionID, e *Event, t EventType) []byte {
 	b := append(c.buf[:0], prev[:]...)
 	b = append(b, execution.UUID[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(e.Seq))
@@ -47,8 +48,10 @@ func (c *Chain) next(prev Digest, execution ExecutionID, e *Event, t EventType, 
 	b = append(b, byte(len(name)))
 	b = append(b, name...)
 	b = append(b, e.Ruled[:]...)
-	b = append(b, e.Digest[:]...)
-	b = append(b, payload...)
+	return append(b, e.Digest[:]...)
+}
+
+func (c *Chain) sum(b []byte) Digest {
 	c.buf = b
 	return sha256.Sum256(b)
 }

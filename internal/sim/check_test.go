@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"cmp"
+	"database/sql"
 	"slices"
 	"strings"
 	"time"
@@ -80,8 +81,35 @@ func (w *world) events(id kernel.ExecutionID) []store.Event {
 	}
 }
 
+// readPositions takes the order of all commits out of the file: reads do not show it.
+func (w *world) readPositions() {
+	db, err := sql.Open("sqlite", "file:"+w.path+"?mode=ro")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	rows, err := db.QueryContext(w.t.Context(), "SELECT id,pos FROM events")
+	if err != nil {
+		w.t.Fatalf("positions: %v", err)
+	}
+	defer func() { _ = rows.Close() }()
+	w.positions = make(map[kernel.EventID]int64)
+	for rows.Next() {
+		var id []byte
+		var pos int64
+		if err := rows.Scan(&id, &pos); err != nil {
+			w.t.Fatalf("positions: %v", err)
+		}
+		w.positions[kernel.EventID{UUID: kernel.UUID(id)}] = pos
+	}
+	if err := rows.Err(); err != nil {
+		w.t.Fatalf("positions: %v", err)
+	}
+}
+
 // check holds what is stored against the history.
 func (w *world) check() {
+	w.readPositions()
 	used := make(slots)
 	logs := make(map[kernel.ExecutionID]*logged)
 	for _, x := range w.executions() {
@@ -132,7 +160,7 @@ func (l *logged) read(used slots) {
 		if e.Seq != int64(i+1) {
 			l.errorf(e, "comes at place %d", i+1)
 		}
-		if i > 0 && (e.Pos <= all[i-1].Pos || e.At < all[i-1].At) {
+		if i > 0 && (l.w.positions[e.ID] <= l.w.positions[all[i-1].ID] || e.At < all[i-1].At) {
 			l.errorf(e, "is before the event that precedes it")
 		}
 		if l.terminal && e.Type != kernel.TypeDispatchDiscarded {
@@ -201,7 +229,7 @@ func (l *logged) event(e *store.Event, d kernel.Data, used slots) {
 		l.finish(e, d.Step)
 	case *kernel.StepRateLimited:
 		b := used.of(&l.x, d.Rule)
-		b.refused = append(b.refused, slotUse{e.Pos, e.At})
+		b.refused = append(b.refused, slotUse{l.w.positions[e.ID], e.At})
 		l.retryAt = d.RetryAt
 	case *kernel.ApprovalRequested:
 		l.timeoutAt = d.TimeoutAt
@@ -277,7 +305,7 @@ func (l *logged) decided(e *store.Event, ref kernel.StepRef, rule string, used s
 	}
 	step.proposed = 0 // a grant at the same moment uses no second slot
 	b := used.of(&l.x, rule)
-	b.used = append(b.used, slotUse{e.Pos, e.At})
+	b.used = append(b.used, slotUse{l.w.positions[e.ID], e.At})
 }
 
 func (l *logged) executing(e *store.Event, ref kernel.StepRef) {

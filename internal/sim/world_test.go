@@ -90,6 +90,8 @@ type world struct {
 	life *life // nil while the service is down
 	born int   // lives so far
 	path string
+
+	positions map[kernel.EventID]int64 // of events in the order of all commits, when all is over
 }
 
 func newWorld(t *testing.T, seed uint64, folder string, met *tally) *world {

@@ -43,19 +43,92 @@ func TestDamagedLogIsNotShown(t *testing.T) {
 	}
 }
 
-// readAll reads the log and the bodies of every execution.
-func readAll(t *testing.T, path string, db *sqlite.DB) (shown, refused int) {
+// TestDamagedEventIsOnNoPage: wherever a page begins and ends, it does not show
+// an event that was changed or took the place of one that is gone, and the other
+// pages are shown as before.
+func TestDamagedEventIsOnNoPage(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]string{
+		"changed": "UPDATE events SET at=at+1 WHERE seq=3",
+		"moved":   "UPDATE events SET seq=1000000+seq WHERE seq=3",
+		"gone":    "DELETE FROM events WHERE seq=3",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const damaged = 3
+			path := filled(t)
+			raw(t, path, damage)
+			db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = db.Close() }()
+			long := 0
+			for no, x := range stored(t, path) {
+				if x.events <= damaged {
+					continue // it was the last, which only verify can miss
+				}
+				long++
+				for after := range int64(x.events) {
+					for limit := 1; int(after)+limit <= x.events; limit++ {
+						covers := after < damaged && after+int64(limit) >= damaged
+						based := after != damaged || name == "changed"
+						page, err := db.Events(t.Context(), no, x.id, after, limit)
+						if covers || !based {
+							if !errors.Is(err, store.ErrDamaged) {
+								t.Errorf("%d events after %d: %d, %v; want %v", limit, after, len(page), err, store.ErrDamaged)
+							}
+						} else if err != nil || len(page) != limit {
+							t.Errorf("%d events after %d: %d, %v", limit, after, len(page), err)
+						}
+					}
+				}
+			}
+			if long == 0 {
+				t.Error("no log was long enough")
+			}
+		})
+	}
+}
+
+type storedLog struct {
+	id     kernel.ExecutionID
+	events int
+}
+
+// stored are the executions of a file by their numbers, and how far their logs go.
+func stored(t *testing.T, path string) map[int64]storedLog {
 	t.Helper()
 	file, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	rows, err := file.Query("SELECT no,id FROM executions")
+	rows, err := file.Query("SELECT no,id,(SELECT max(seq) FROM events WHERE execution_no=no AND seq<1000000) FROM executions")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
+	logs := make(map[int64]storedLog)
+	for rows.Next() {
+		var no int64
+		var id []byte
+		var x storedLog
+		if err := rows.Scan(&no, &id, &x.events); err != nil {
+			t.Fatal(err)
+		}
+		x.id.UUID = kernel.UUID(id)
+		logs[no] = x
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return logs
+}
+
+// readAll reads the log and the bodies of every execution.
+func readAll(t *testing.T, path string, db *sqlite.DB) (shown, refused int) {
+	t.Helper()
 	count := func(err error) {
 		switch {
 		case err == nil:
@@ -66,23 +139,13 @@ func readAll(t *testing.T, path string, db *sqlite.DB) (shown, refused int) {
 			t.Errorf("a read failed with %v", err)
 		}
 	}
-	for rows.Next() {
-		var no int64
-		var id []byte
-		if err := rows.Scan(&no, &id); err != nil {
-			t.Fatal(err)
-		}
-		var execution kernel.ExecutionID
-		copy(execution.UUID[:], id)
+	for no, x := range stored(t, path) {
 		for _, after := range []int64{0, 1, 2} {
-			_, err := db.Events(context.Background(), no, execution, after, 100)
+			_, err := db.Events(context.Background(), no, x.id, after, 100)
 			count(err)
 		}
-		_, err := db.Steps(context.Background(), execution)
+		_, err := db.Steps(context.Background(), x.id)
 		count(err)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
 	}
 	return shown, refused
 }

@@ -24,8 +24,8 @@ const readTimeout = 5 * time.Second
 type queries struct {
 	events string // for [DB.below]
 
-	execution, header, steps, step, approval, body, base, agents, agent *sql.Stmt
-	dueDispatches, inFlight, timers, nextTimer, counts, waiting, queued *sql.Stmt
+	execution, header, steps, step, approval, heads, body, base, agents, agent *sql.Stmt
+	dueDispatches, inFlight, timers, nextTimer, counts, waiting, queued        *sql.Stmt
 }
 
 const executionColumns = `e.no,e.id,a.id,e.status,i.body,o.body,e.failure,e.labels,e.created_at,e.deadline_at,
@@ -52,18 +52,6 @@ const timerSources = `SELECT * FROM (SELECT 1,timeout_at,execution_no,id FROM ap
   UNION ALL SELECT * FROM (SELECT 2,timeout_at,execution_no,NULL FROM blocks WHERE timeout_at<=?1 AND reason=2 ORDER BY timeout_at LIMIT ?2)
   UNION ALL SELECT * FROM (SELECT 3,deadline_at,no,NULL FROM executions WHERE deadline_at<=?1 AND deadline_at IS NOT NULL AND ended_at IS NULL ORDER BY deadline_at LIMIT ?2)
   UNION ALL SELECT * FROM (SELECT 4,retry_at,execution_no,NULL FROM parks WHERE retry_at<=?1 AND retry_at IS NOT NULL ORDER BY retry_at LIMIT ?2)`
-
-// shownBodies lists the types of events whose body is part of the payload that
-// readers see. The bodies of the others stay on the disk.
-func shownBodies() string {
-	var types []string
-	for _, t := range kernel.EventTypes() {
-		if t.BodyField() != "" {
-			types = append(types, strconv.Itoa(int(t)))
-		}
-	}
-	return strings.Join(types, ",")
-}
 
 // countedStatuses are those whose executions are counted one by one. Most have
 // completed: SQLite knows the number of all rows by that of each page, and the
@@ -104,6 +92,7 @@ func (q *queries) texts() []struct {
 		{&q.steps, "SELECT " + stepColumns + " WHERE e.id=?"},
 		{&q.step, "SELECT " + stepColumns + " WHERE e.id=? AND s.step_id=?"},
 		{&q.approval, "SELECT " + approvalColumns + " WHERE p.id=?"},
+		{&q.heads, headsQuery},
 		{&q.body, "SELECT body FROM events WHERE pos=?"},
 		{&q.base, fmt.Sprintf(`SELECT pos FROM (SELECT pos,type,length(body) AS size,substr(body,1,1) AS form FROM events
 		  WHERE execution_no=(SELECT no FROM executions WHERE id=?) ORDER BY seq DESC LIMIT 64) WHERE type=? AND (size>=%d OR form>x'01') LIMIT 1`, pack.Min)},
@@ -126,7 +115,7 @@ func (q *queries) texts() []struct {
 
 func (q *queries) close() {
 	for _, st := range []*sql.Stmt{
-		q.execution, q.header, q.steps, q.step, q.approval, q.body, q.base, q.agents, q.agent,
+		q.execution, q.header, q.steps, q.step, q.approval, q.heads, q.body, q.base, q.agents, q.agent,
 		q.dueDispatches, q.inFlight, q.timers, q.nextTimer, q.counts, q.waiting, q.queued,
 	} {
 		if st != nil {

@@ -42,7 +42,6 @@ type ExecutionQuery struct {
 // Event is an event as the log shows it.
 type Event struct {
 	Execution kernel.ExecutionID
-	Pos       int64
 	Seq       int64
 	ID        kernel.EventID
 	Cause     kernel.EventID

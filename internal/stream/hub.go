@@ -190,7 +190,7 @@ func (h *Hub) Committed(batch []store.Committed) {
 
 func asEvent(id kernel.ExecutionID, r kernel.Record) store.Event {
 	e := store.Event{
-		Execution: id, Pos: r.Event.Pos, Seq: r.Event.Seq, ID: r.Event.ID, Cause: r.Event.Cause,
+		Execution: id, Seq: r.Event.Seq, ID: r.Event.ID, Cause: r.Event.Cause,
 		Type: r.Event.Type(), At: r.Event.At, Payload: r.Payload,
 	}
 	if e.Type.BodyField() != "" {

@@ -49,7 +49,7 @@ func TestEvents(t *testing.T) {
 	h.Committed(commit(one, "a", event(4, &kernel.StepExecuting{})))
 
 	want := func(id kernel.ExecutionID, seq int64, kind kernel.EventType, body []byte) store.Event {
-		return store.Event{Execution: id, Pos: 100 + seq, Seq: seq, ID: kernel.EventID{UUID: kernel.UUID{byte(seq)}}, Type: kind, At: 5, Payload: `{"n":1}`, Body: body}
+		return store.Event{Execution: id, Seq: seq, ID: kernel.EventID{UUID: kernel.UUID{byte(seq)}}, Type: kind, At: 5, Payload: `{"n":1}`, Body: body}
 	}
 	// Only what readers see of a body is sent.
 	executing, failed := want(one, 2, kernel.TypeStepExecuting, nil), want(one, 3, kernel.TypeStepFailed, []byte("7"))

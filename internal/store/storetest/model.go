@@ -106,7 +106,7 @@ func (m *model) events() []store.Event {
 	var events []store.Event
 	for _, r := range m.log {
 		e := store.Event{
-			Execution: m.id, Pos: r.Event.Pos, Seq: r.Event.Seq, ID: r.Event.ID, Cause: r.Event.Cause,
+			Execution: m.id, Seq: r.Event.Seq, ID: r.Event.ID, Cause: r.Event.Cause,
 			Type: r.Event.Type(), At: r.Event.At, Payload: r.Payload,
 		}
 		if e.Type.BodyField() != "" {
