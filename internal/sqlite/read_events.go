@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
 	"github.com/agentkernel/kernelctl/internal/store"
@@ -15,8 +14,8 @@ import (
 // Events implements [store.Reader]. Every event is held against the hash chain
 // before it is shown.
 func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID, after int64, limit int) ([]store.Event, error) {
+	const most = 1024 // for how many there is room at once: the numbers may be damaged
 	var page []store.Event
-	const few, most = 32, 1024 // room that is made at once
 	err := db.reading(ctx, "events of "+execution.String(), func(ctx context.Context) error {
 		c := chainCheck{execution: execution, seq: after, upTo: after + min(int64(limit), math.MaxInt64-after)}
 		if err := all(ctx, db.queries.heads, c.head, no, after, c.upTo); err != nil {
@@ -25,11 +24,9 @@ func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID
 		if err := c.begin(); err != nil || c.last <= after {
 			return err
 		}
+		page = make([]store.Event, 0, min(c.last-after, most))
 		if err := db.below(ctx, db.queries.events, func(row []driver.Value) error {
 			e, err := c.next(row)
-			if len(page) == few {
-				page = slices.Grow(page, int(min(c.last-after, most))-few)
-			}
 			page = append(page, e)
 			return err
 		}, no, after, c.last); err != nil {
