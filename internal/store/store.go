@@ -116,7 +116,8 @@ type Reader interface {
 	// Executions lists newest first, starting below q.Before; next is what to
 	// ask before for the following page, 0 at the end.
 	Executions(ctx context.Context, q ExecutionQuery) (page []Execution, next int64, err error)
-	// Events are the events after a sequence number, in order.
+	// Events are the events after a sequence number, in order; none of an
+	// execution that retention removed.
 	Events(ctx context.Context, no int64, execution kernel.ExecutionID, after int64, limit int) ([]Event, error)
 	// Steps are the recorded steps in order of proposal.
 	Steps(ctx context.Context, execution kernel.ExecutionID) ([]Step, error)

@@ -93,6 +93,7 @@ func Run(t *testing.T, d Driver) {
 		{"Timers", testTimers},
 		{"Retention", testRetention},
 		{"RetentionOfLargeExecutions", testRetentionOfLargeExecutions},
+		{"ReadsBesideRetention", testReadsBesideRetention},
 		{"PositionsAfterRetention", testPositionsAfterRetention},
 		{"Committed", testCommitted},
 		{"CommittedFacts", testCommittedFacts},

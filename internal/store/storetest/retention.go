@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -162,6 +163,53 @@ func testRetentionOfLargeExecutions(t *testing.T, d Driver) {
 	w.forget(w.models...)
 	w.check()
 	w.verify()
+}
+
+// testReadsBesideRetention reads logs while they are removed: a page is there or
+// it is not, and never a part of it.
+func testReadsBesideRetention(t *testing.T, d Driver) {
+	w := newWorld(t, d, t.TempDir(), Options{})
+	defer w.close()
+	const executions, page = 40, 3
+	for range executions {
+		m := w.create(creation{})
+		w.do(m, &kernel.SendSignal{SignalType: "go", Payload: kernel.NewBody([]byte("1"))})
+		w.do(m, &kernel.CancelExecution{Reason: kernel.ReasonClientCancelled})
+	}
+	w.advance(time.Second)
+	var readers sync.WaitGroup
+	began, removed := make(chan struct{}), make(chan struct{})
+	readers.Go(func() {
+		for round := 0; ; round++ {
+			left := 0
+			for _, m := range w.models {
+				for after := 0; after < len(m.log); after += page {
+					events, err := w.store.Events(context.Background(), m.state.No, m.id, int64(after), page)
+					if n := len(events); err != nil || n != 0 && n != min(page, len(m.log)-after) {
+						t.Errorf("%d events of %d after %d: %v", n, len(m.log), after, err)
+					}
+					left += len(events)
+				}
+			}
+			if round == 0 {
+				close(began)
+			}
+			select {
+			case <-removed:
+				if left == 0 {
+					return
+				}
+			default:
+			}
+		}
+	})
+	<-began
+	for w.expire(1) > 0 {
+	}
+	close(removed)
+	readers.Wait()
+	w.forget(w.models...)
+	w.check()
 }
 
 // command carries out a command that must not be refused.
