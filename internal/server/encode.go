@@ -133,18 +133,36 @@ func (w *jsonWriter) execution(x *store.Execution) {
 	w.close()
 }
 
+// event is written out, for a page has a thousand of them. Names of types need
+// no escapes.
 func (w *jsonWriter) event(e *store.Event) {
-	w.open()
-	w.id("id", e.ID.UUID)
-	w.id("execution_id", e.Execution.UUID)
-	w.integer("event_seq", e.Seq)
-	w.text("type", e.Type.String())
-	w.integer("schema_version", kernel.SchemaVersion)
-	w.time("occurred_at", e.At)
-	w.id("causation_id", e.Cause.UUID)
-	w.id("correlation_id", e.Execution.UUID)
-	w.name("payload")
-	w.b = append(w.b, e.Payload...)
+	w.comma()
+	b := append(w.b, `{"id":"`...)
+	b, _ = e.ID.AppendText(b) // never fails, nor do the others
+	b = append(b, `","execution_id":"`...)
+	start := len(b)
+	b, _ = e.Execution.AppendText(b)
+	execution := b[start:]
+	b = append(b, `","event_seq":`...)
+	b = strconv.AppendInt(b, e.Seq, 10)
+	b = append(b, `,"type":"`...)
+	b = append(b, e.Type.String()...)
+	b = append(b, `","schema_version":`...)
+	b = strconv.AppendInt(b, kernel.SchemaVersion, 10)
+	b = append(b, `,"occurred_at":"`...)
+	b, _ = e.At.AppendText(b)
+	b = append(b, `","causation_id":`...)
+	if e.Cause.IsZero() {
+		b = append(b, "null"...)
+	} else {
+		b = append(b, '"')
+		b, _ = e.Cause.AppendText(b)
+		b = append(b, '"')
+	}
+	b = append(b, `,"correlation_id":"`...)
+	b = append(b, execution...)
+	b = append(b, `","payload":`...)
+	w.b = append(b, e.Payload...)
 	if field := e.Type.BodyField(); field != "" {
 		w.b = w.b[:len(w.b)-1] // reopen: the log keeps the body beside the payload
 		w.raw(field, e.Body)
