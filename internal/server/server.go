@@ -49,7 +49,7 @@ type Server struct {
 	router chi.Router
 	warned sync.Map // agents whose wrong signature was logged in dev mode
 	ready  readiness
-	pages  sync.Pool // of *[]byte, which pages of events were encoded in
+	pages  sync.Pool // of *pageRoom
 
 	// closing is closed when streams are to end.
 	closing   chan struct{}

@@ -88,27 +88,36 @@ func (c *call) listEvents() error {
 	if tail {
 		return c.tailEvents(after)
 	}
-	page, err := c.s.read.Events(c.r.Context(), c.execution.No, c.execution.ID, after, int(limit))
+	room, _ := c.s.pages.Get().(*pageRoom)
+	if room == nil {
+		room = new(pageRoom)
+	}
+	page, err := c.s.read.Events(c.r.Context(), c.execution.No, c.execution.ID, after, int(limit), room.events)
 	if err != nil {
 		return err
 	}
-	const mostKept = 1 << 20
-	buf, _ := c.s.pages.Get().(*[]byte)
-	if buf == nil {
-		buf = new([]byte)
-	}
-	w := jsonWriter{b: append(slices.Grow((*buf)[:0], 640*(len(page)+1)), '[')}
+	w := jsonWriter{b: append(slices.Grow(room.json[:0], 640*(len(page)+1)), '[')}
 	for i := range page {
 		w.event(&page[i])
 	}
 	w.b = append(w.b, ']')
 	c.write(http.StatusOK, w.b)
 	if cap(w.b) <= mostKept {
-		*buf = w.b
-		c.s.pages.Put(buf)
+		clear(page) // keeps no event alive
+		room.events, room.json = page, w.b
+		c.s.pages.Put(room)
 	}
 	return nil
 }
+
+// pageRoom is memory that a page of events was read into and encoded in.
+type pageRoom struct {
+	events []store.Event
+	json   []byte
+}
+
+// mostKept is how large an encoded page may be, in bytes, whose room is kept.
+const mostKept = 1 << 20
 
 func wantsStream(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), wire.ContentTypeEventStream)
@@ -168,8 +177,8 @@ type tail struct {
 // that was sent before.
 func (t *tail) catchUp() (ended bool, err error) {
 	ctx := t.r.Context()
-	for {
-		page, err := t.s.read.Events(ctx, t.execution.No, t.execution.ID, t.last, wire.MaxEventsLimit)
+	for page := []store.Event(nil); ; {
+		page, err = t.s.read.Events(ctx, t.execution.No, t.execution.ID, t.last, wire.MaxEventsLimit, page)
 		if err != nil {
 			return false, err
 		}

@@ -71,7 +71,7 @@ func (w *world) events(id kernel.ExecutionID) []store.Event {
 	}
 	var all []store.Event
 	for {
-		page, err := l.db.Events(w.t.Context(), h.No, id, int64(len(all)), 1000)
+		page, err := l.db.Events(w.t.Context(), h.No, id, int64(len(all)), 1000, nil)
 		if err != nil {
 			w.t.Fatalf("events: %v", err)
 		}

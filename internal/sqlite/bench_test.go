@@ -221,7 +221,7 @@ func BenchmarkEvents(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range b.N {
-		events, err := db.Events(context.Background(), x.No, a.id, 0, page)
+		events, err := db.Events(context.Background(), x.No, a.id, 0, page, nil)
 		if err != nil || len(events) != page {
 			b.Fatal(len(events), err)
 		}

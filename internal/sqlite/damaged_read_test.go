@@ -73,7 +73,7 @@ func TestDamagedEventIsOnNoPage(t *testing.T) {
 					for limit := 1; int(after)+limit <= x.events; limit++ {
 						covers := after < damaged && after+int64(limit) >= damaged
 						based := after != damaged || name == "changed"
-						page, err := db.Events(t.Context(), no, x.id, after, limit)
+						page, err := db.Events(t.Context(), no, x.id, after, limit, nil)
 						if covers || !based {
 							if !errors.Is(err, store.ErrDamaged) {
 								t.Errorf("%d events after %d: %d, %v; want %v", limit, after, len(page), err, store.ErrDamaged)
@@ -141,7 +141,7 @@ func readAll(t *testing.T, path string, db *sqlite.DB) (shown, refused int) {
 	}
 	for no, x := range stored(t, path) {
 		for _, after := range []int64{0, 1, 2} {
-			_, err := db.Events(context.Background(), no, x.id, after, 100)
+			_, err := db.Events(context.Background(), no, x.id, after, 100, nil)
 			count(err)
 		}
 		_, err := db.Steps(context.Background(), x.id)

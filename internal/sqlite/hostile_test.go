@@ -142,7 +142,7 @@ func served(ctx context.Context, db *sqlite.DB) (map[string]string, error) {
 			return nil, err
 		}
 		show("steps "+x.ID.String(), steps)
-		events, err := db.Events(ctx, x.No, x.ID, 0, 1000)
+		events, err := db.Events(ctx, x.No, x.ID, 0, 1000, nil)
 		if err != nil {
 			return nil, err
 		}

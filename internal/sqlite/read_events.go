@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
 	"github.com/agentkernel/kernelctl/internal/store"
@@ -13,9 +14,9 @@ import (
 
 // Events implements [store.Reader]. Every event is held against the hash chain
 // before it is shown.
-func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID, after int64, limit int) ([]store.Event, error) {
+func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID, after int64, limit int, room []store.Event) ([]store.Event, error) {
 	const most = 1024 // for how many there is room at once: the numbers may be damaged
-	var page []store.Event
+	page := room[:0]
 	err := db.reading(ctx, "events of "+execution.String(), func(ctx context.Context) error {
 		c := chainCheck{execution: execution, seq: after, upTo: after + min(int64(limit), math.MaxInt64-after)}
 		if err := all(ctx, db.queries.heads, c.head, no, after, c.upTo); err != nil {
@@ -24,7 +25,7 @@ func (db *DB) Events(ctx context.Context, no int64, execution kernel.ExecutionID
 		if err := c.begin(); err != nil || c.last <= after {
 			return err
 		}
-		page = make([]store.Event, 0, min(c.last-after, most))
+		page = slices.Grow(page, int(min(c.last-after, most)))
 		if err := db.below(ctx, db.queries.events, func(row []driver.Value) error {
 			e, err := c.next(row)
 			page = append(page, e)

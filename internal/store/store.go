@@ -117,8 +117,9 @@ type Reader interface {
 	// ask before for the following page, 0 at the end.
 	Executions(ctx context.Context, q ExecutionQuery) (page []Execution, next int64, err error)
 	// Events are the events after a sequence number, in order; none of an
-	// execution that retention removed.
-	Events(ctx context.Context, no int64, execution kernel.ExecutionID, after int64, limit int) ([]Event, error)
+	// execution that retention removed. They are put into room, which may be nil,
+	// as far as it has capacity.
+	Events(ctx context.Context, no int64, execution kernel.ExecutionID, after int64, limit int, room []Event) ([]Event, error)
 	// Steps are the recorded steps in order of proposal.
 	Steps(ctx context.Context, execution kernel.ExecutionID) ([]Step, error)
 	Step(ctx context.Context, execution kernel.ExecutionID, id kernel.StepID) (Step, error)

@@ -147,7 +147,7 @@ func (w *world) checkReads(m *model) {
 	w.same("Execution", m.execution(w), x, err)
 	h, err := w.store.Header(ctx, m.id)
 	w.same("Header", store.Header{No: m.state.No, ID: m.id, Agent: m.state.Agent, Labels: m.state.Labels}, h, err)
-	events, err := w.store.Events(ctx, m.state.No, m.id, 0, len(m.log)+1)
+	events, err := w.store.Events(ctx, m.state.No, m.id, 0, len(m.log)+1, nil)
 	w.same("Events", m.events(), events, err)
 	steps, err := w.store.Steps(ctx, m.id)
 	want := m.steps(w)

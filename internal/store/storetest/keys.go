@@ -103,7 +103,7 @@ func testLoadNothing(t *testing.T, d Driver) {
 	}
 	for name, ask := range map[string]func() (int, error){
 		"Steps":  func() (int, error) { all, err := w.store.Steps(ctx, none); return len(all), err },
-		"Events": func() (int, error) { all, err := w.store.Events(ctx, 99, none, 0, 10); return len(all), err },
+		"Events": func() (int, error) { all, err := w.store.Events(ctx, 99, none, 0, 10, nil); return len(all), err },
 		"Executions": func() (int, error) {
 			all, _, err := w.store.Executions(ctx, store.ExecutionQuery{Limit: 10})
 			return len(all), err

@@ -107,7 +107,7 @@ func (w *world) gone(m *model) {
 	missing("Load", w.update(func(tx store.Tx) error { _, _, err := tx.Load(m.id); return err }))
 	_, err := w.store.Execution(ctx, m.id)
 	missing("Execution", err)
-	events, err := w.store.Events(ctx, m.state.No, m.id, 0, 10)
+	events, err := w.store.Events(ctx, m.state.No, m.id, 0, 10, nil)
 	none("Events", len(events), err)
 	steps, err := w.store.Steps(ctx, m.id)
 	none("Steps", len(steps), err)
@@ -184,7 +184,7 @@ func testReadsBesideRetention(t *testing.T, d Driver) {
 			left := 0
 			for _, m := range w.models {
 				for after := 0; after < len(m.log); after += page {
-					events, err := w.store.Events(context.Background(), m.state.No, m.id, int64(after), page)
+					events, err := w.store.Events(context.Background(), m.state.No, m.id, int64(after), page, nil)
 					if n := len(events); err != nil || n != 0 && n != min(page, len(m.log)-after) {
 						t.Errorf("%d events of %d after %d: %v", n, len(m.log), after, err)
 					}
