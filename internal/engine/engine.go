@@ -105,6 +105,7 @@ type prepare func(tx store.Tx, s *kernel.State) error
 func (e *Engine) run(ctx context.Context, id kernel.ExecutionID, c kernel.Command, prep prepare) (kernel.Answer, error) {
 	var answer kernel.Answer
 	var refusal error
+	var ended bool
 	seed := newSeed()
 	err := e.store.Update(ctx, func(tx store.Tx) error {
 		answer, refusal = kernel.Answer{}, nil // the closure may run again
@@ -119,10 +120,14 @@ func (e *Engine) run(ctx context.Context, id kernel.ExecutionID, c kernel.Comman
 			}
 		}
 		answer, refusal, err = apply(tx, s, l, c)
+		ended = s.Status.Terminal()
 		return err
 	}, store.BodyOf(id, c))
 	if err != nil {
 		return kernel.Answer{}, err
+	}
+	if ended {
+		e.headers.drop(id)
 	}
 	return answer, refusal
 }

@@ -122,6 +122,33 @@ func TestExpiredExecutionsAreForgotten(t *testing.T) {
 	}
 }
 
+// TestHeadersOfWhatGoesOnAreRemembered, and no longer: what has ended takes no memory.
+func TestHeadersOfWhatGoesOnAreRemembered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, engine.Options{})
+	over, open := w.create(), w.create()
+	header := func(x store.Execution) *store.Header {
+		h, err := w.Header(t.Context(), x.ID)
+		if err != nil || h.ID != x.ID || h.Agent != "a" {
+			t.Fatalf("header: %+v, %v", h, err)
+		}
+		return h
+	}
+	first, other := header(over), header(open)
+	if header(over) != first {
+		t.Error("it was read twice")
+	}
+	if err := w.Cancel(t.Context(), over.ID); err != nil {
+		t.Fatal(err)
+	}
+	if header(over) == first {
+		t.Error("it is remembered after the end")
+	}
+	if header(open) != other {
+		t.Error("that of another one was forgotten")
+	}
+}
+
 // TestDeletedAgentsGetNoWork, however close a creation comes: either it is
 // there, and the agent stays, or the agent is gone, and nothing is created.
 func TestDeletedAgentsGetNoWork(t *testing.T) {

@@ -37,6 +37,15 @@ func (c *headerCache) get(id kernel.ExecutionID) *store.Header {
 	return h
 }
 
+// drop forgets an execution that has ended: hardly anyone asks for it again, and
+// what is remembered is what the collector walks.
+func (c *headerCache) drop(id kernel.ExecutionID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.young, id)
+	delete(c.old, id)
+}
+
 func (c *headerCache) put(h *store.Header) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
