@@ -28,13 +28,7 @@ func TestDamagedLogIsNotShown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := filled(t)
-			raw(t, path, damage)
-			db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = db.Close() }()
+			path, db := damagedDB(t, damage)
 			shown, refused := readAll(t, path, db)
 			if refused == 0 || shown == 0 {
 				t.Errorf("%d reads were answered and %d refused, want some of each", shown, refused)
@@ -56,13 +50,7 @@ func TestDamagedEventIsOnNoPage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const damaged = 3
-			path := filled(t)
-			raw(t, path, damage)
-			db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = db.Close() }()
+			path, db := damagedDB(t, damage)
 			long := 0
 			for no, x := range stored(t, path) {
 				if x.events <= damaged {
@@ -89,6 +77,19 @@ func TestDamagedEventIsOnNoPage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// damagedDB opens a filled file in which a statement has changed something.
+func damagedDB(t *testing.T, damage string) (path string, db *sqlite.DB) {
+	t.Helper()
+	path = filled(t)
+	raw(t, path, damage)
+	db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return path, db
 }
 
 type storedLog struct {
