@@ -81,35 +81,38 @@ func (w *world) events(id kernel.ExecutionID) []store.Event {
 	}
 }
 
-// readPositions takes the order of all commits out of the file: reads do not show it.
-func (w *world) readPositions() {
+// place is where the file has an event: in the order of all commits, and in its log.
+type place struct{ pos, seq int64 }
+
+// readPlaces takes them from the rows themselves: reads count, and show no positions.
+func (w *world) readPlaces() {
 	db, err := sql.Open("sqlite", "file:"+w.path+"?mode=ro")
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	rows, err := db.QueryContext(w.t.Context(), "SELECT id,pos FROM events")
+	rows, err := db.QueryContext(w.t.Context(), "SELECT id,pos,seq FROM events")
 	if err != nil {
-		w.t.Fatalf("positions: %v", err)
+		w.t.Fatalf("places: %v", err)
 	}
 	defer func() { _ = rows.Close() }()
-	w.positions = make(map[kernel.EventID]int64)
+	w.places = make(map[kernel.EventID]place)
 	for rows.Next() {
 		var id []byte
-		var pos int64
-		if err := rows.Scan(&id, &pos); err != nil {
-			w.t.Fatalf("positions: %v", err)
+		var p place
+		if err := rows.Scan(&id, &p.pos, &p.seq); err != nil {
+			w.t.Fatalf("places: %v", err)
 		}
-		w.positions[kernel.EventID{UUID: kernel.UUID(id)}] = pos
+		w.places[kernel.EventID{UUID: kernel.UUID(id)}] = p
 	}
 	if err := rows.Err(); err != nil {
-		w.t.Fatalf("positions: %v", err)
+		w.t.Fatalf("places: %v", err)
 	}
 }
 
 // check holds what is stored against the history.
 func (w *world) check() {
-	w.readPositions()
+	w.readPlaces()
 	used := make(slots)
 	logs := make(map[kernel.ExecutionID]*logged)
 	for _, x := range w.executions() {
@@ -157,10 +160,10 @@ func (l *logged) read(used slots) {
 	all := l.w.events(l.x.ID)
 	for i := range all {
 		e := &all[i]
-		if e.Seq != int64(i+1) {
+		if e.Seq != int64(i+1) || l.w.places[e.ID].seq != e.Seq {
 			l.errorf(e, "comes at place %d", i+1)
 		}
-		if i > 0 && (l.w.positions[e.ID] <= l.w.positions[all[i-1].ID] || e.At < all[i-1].At) {
+		if i > 0 && (l.w.places[e.ID].pos <= l.w.places[all[i-1].ID].pos || e.At < all[i-1].At) {
 			l.errorf(e, "is before the event that precedes it")
 		}
 		if l.terminal && e.Type != kernel.TypeDispatchDiscarded {
@@ -229,7 +232,7 @@ func (l *logged) event(e *store.Event, d kernel.Data, used slots) {
 		l.finish(e, d.Step)
 	case *kernel.StepRateLimited:
 		b := used.of(&l.x, d.Rule)
-		b.refused = append(b.refused, slotUse{l.w.positions[e.ID], e.At})
+		b.refused = append(b.refused, slotUse{l.w.places[e.ID].pos, e.At})
 		l.retryAt = d.RetryAt
 	case *kernel.ApprovalRequested:
 		l.timeoutAt = d.TimeoutAt
@@ -305,7 +308,7 @@ func (l *logged) decided(e *store.Event, ref kernel.StepRef, rule string, used s
 	}
 	step.proposed = 0 // a grant at the same moment uses no second slot
 	b := used.of(&l.x, rule)
-	b.used = append(b.used, slotUse{l.w.positions[e.ID], e.At})
+	b.used = append(b.used, slotUse{l.w.places[e.ID].pos, e.At})
 }
 
 func (l *logged) executing(e *store.Event, ref kernel.StepRef) {

@@ -91,7 +91,7 @@ type world struct {
 	born int   // lives so far
 	path string
 
-	positions map[kernel.EventID]int64 // of events in the order of all commits, when all is over
+	places map[kernel.EventID]place // of all events, when all is over
 }
 
 func newWorld(t *testing.T, seed uint64, folder string, met *tally) *world {
