@@ -42,18 +42,17 @@ func (db *DB) Texts() []string {
 		{Labels: labels},
 		{Labels: labels, Before: 9},
 		{Labels: labels, Agent: "a", Status: 1, Before: 9},
+		{Labels: labels, Agent: "a"},
+		{Labels: labels, Status: 1, Before: 9},
 	} {
-		first := byStatus
-		if len(q.Labels) > 0 && q.Status == 0 {
-			first = 0 // one of them is walked
-		}
-		for label := first; label < len(q.Labels); label++ {
-			text, _ := listExecutions(q, label)
+		for _, label := range indexesFor(q) {
+			for _, from := range []int64{0, 5} {
+				text, _ := listExecutions(q, walk{label: label, from: from})
+				texts = append(texts, text)
+			}
+			text, _ := endOfWalk(q, label, 9)
 			texts = append(texts, text)
 		}
-	}
-	for _, counted := range []string{countLabel, countStatus} {
-		texts = append(texts, "SELECT count(*) FROM ("+counted+" LIMIT ?)")
 	}
 	execution := kernel.ExecutionID{UUID: kernel.UUID{1}}
 	for _, q := range []store.ApprovalQuery{{}, {Status: 1}, {Agent: "a"}, {Agent: "a", Status: 1}, {Execution: execution}, {Execution: execution, Status: 1, Agent: "a"}} {
@@ -80,10 +79,11 @@ func (db *DB) Plan(text string) ([]string, error) {
 	return steps, err
 }
 
-// Narrowest is the index that a list walks: that of the label of that number,
-// or -1.
-func (db *DB) Narrowest(q store.ExecutionQuery) (int, error) {
-	return db.narrowest(context.Background(), q)
+// Sparsest is what a list walks first with so many entries: the index of the
+// label of that number, or -1, and the lowest number; 0: all.
+func (db *DB) Sparsest(q store.ExecutionQuery, entries int) (label int, from int64, err error) {
+	w, err := db.sparsest(context.Background(), q, entries)
+	return w.label, w.from, err
 }
 
 // Fault is an error with one of SQLite's codes.

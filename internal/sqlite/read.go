@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,11 +26,6 @@ type queries struct {
 	execution, header, steps, step, approval, heads, body, base, agents, agent *sql.Stmt
 	dueDispatches, inFlight, timers, nextTimer, counts, waiting, queued        *sql.Stmt
 }
-
-const executionColumns = `e.no,e.id,a.id,e.status,i.body,o.body,e.failure,e.labels,e.created_at,e.deadline_at,
-  (SELECT seq FROM events WHERE execution_no=e.no ORDER BY seq DESC LIMIT 1),
-  (SELECT at FROM events WHERE execution_no=e.no ORDER BY seq DESC LIMIT 1)
-  FROM executions e JOIN agents a ON a.no=e.agent_no JOIN events i ON i.pos=e.no LEFT JOIN events o ON o.pos=e.output_pos`
 
 const stepColumns = `s.step_id,s.no,s.kind,s.status,s.idempotency,s.occurrence,s.attempt,s.created_at,s.started_at,s.target,s.rule,
   s.args_hash,s.dispatch,s.approval,r.status,r.pos,r.at,r.input_tokens,r.output_tokens,r.indeterminate,r.reason,p.body,f.body
@@ -171,163 +165,6 @@ func each(rows *sql.Rows, scan func(scanner) error) (err error) {
 		}
 	}
 	return rows.Err()
-}
-
-// Execution implements [store.Reader].
-func (db *DB) Execution(ctx context.Context, id kernel.ExecutionID) (x store.Execution, err error) {
-	err = db.reading(ctx, "execution "+id.String(), func(ctx context.Context) error {
-		if err := scanExecutionRow(db.queries.execution.QueryRowContext(ctx, id.UUID[:]), &x); err != nil {
-			return err
-		}
-		return db.unpacker(ctx).all(&x.Input, &x.Output)
-	})
-	return x, err
-}
-
-func scanExecutionRow(row scanner, x *store.Execution) error {
-	var id, labels []byte
-	var agent string
-	var status, created, seq, at int64
-	var deadline sql.NullInt64
-	if err := row.Scan(&x.No, &id, &agent, &status, &x.Input, &x.Output, &x.Failure, &labels, &created, &deadline, &seq, &at); err != nil {
-		return err
-	}
-	copy(x.ID.UUID[:], id)
-	x.Agent, x.Status, x.LastSeq = kernel.AgentID(agent), kernel.Status(status), seq
-	x.CreatedAt, x.UpdatedAt, x.Deadline = kernel.Instant(created), kernel.Instant(at), kernel.Instant(deadline.Int64)
-	return unmarshalLabels(labels, &x.Labels)
-}
-
-func unmarshalLabels(text []byte, to *map[string]string) error {
-	if text == nil {
-		return nil
-	}
-	return json.Unmarshal(text, to)
-}
-
-// Header implements [store.Reader].
-func (db *DB) Header(ctx context.Context, id kernel.ExecutionID) (h store.Header, err error) {
-	err = db.reading(ctx, "execution "+id.String(), func(ctx context.Context) error {
-		var labels []byte
-		h.ID = id
-		if err := db.queries.header.QueryRowContext(ctx, id.UUID[:]).Scan(&h.No, (*string)(&h.Agent), &labels); err != nil {
-			return err
-		}
-		return unmarshalLabels(labels, &h.Labels)
-	})
-	return h, err
-}
-
-// Executions implements [store.Reader].
-func (db *DB) Executions(ctx context.Context, q store.ExecutionQuery) (page []store.Execution, next int64, err error) {
-	err = db.reading(ctx, "list executions", func(ctx context.Context) error {
-		label, err := db.narrowest(ctx, q)
-		if err != nil {
-			return err
-		}
-		text, args := listExecutions(q, label)
-		rows, err := db.read.QueryContext(ctx, text, args...)
-		if err != nil {
-			return err
-		}
-		if err := each(rows, func(row scanner) error {
-			var x store.Execution
-			err := scanExecutionRow(row, &x)
-			page = append(page, x)
-			return err
-		}); err != nil {
-			return err
-		}
-		u := db.unpacker(ctx)
-		for i := range page {
-			if err := u.all(&page[i].Input, &page[i].Output); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if len(page) > q.Limit {
-		page = page[:q.Limit]
-		next = page[q.Limit-1].No
-	}
-	return page, next, err
-}
-
-// byStatus says that a list walks the index of the status, and of the agent,
-// rather than that of a label.
-const byStatus = -1
-
-// narrowest says which index to walk for a list: that of the label of that
-// number, or [byStatus]. What is walked and does not match all else is looked at
-// in vain, so the one with the fewest entries is taken, give or take a factor:
-// without it the few failed ones of a common label would be looked for among
-// all that have the label. Counting stops with the smallest.
-func (db *DB) narrowest(ctx context.Context, q store.ExecutionQuery) (label int, err error) {
-	switch {
-	case len(q.Labels) == 0:
-		return byStatus, nil
-	case len(q.Labels) == 1 && q.Status == 0:
-		return 0, nil
-	}
-	const first, factor, last = 1000, 8, 512_000
-	for limit := first; limit <= last; limit *= factor {
-		for i, l := range q.Labels {
-			few, err := db.fewer(ctx, limit, countLabel, l[0], l[1])
-			if few || err != nil {
-				return i, err
-			}
-		}
-		if q.Status != 0 {
-			few, err := db.fewer(ctx, limit, countStatus, int64(q.Status))
-			if few || err != nil {
-				return byStatus, err
-			}
-		}
-	}
-	return 0, nil // all are common: so are those that match, unless they keep away from each other
-}
-
-// What [DB.fewer] counts.
-const (
-	countLabel  = "SELECT 1 FROM labels WHERE key=? AND value=?"
-	countStatus = "SELECT 1 FROM executions WHERE status=?"
-)
-
-// fewer reports whether a query has less than limit rows.
-func (db *DB) fewer(ctx context.Context, limit int, query string, args ...any) (bool, error) {
-	var n int
-	err := db.read.QueryRowContext(ctx, "SELECT count(*) FROM ("+query+" LIMIT ?)", append(args, limit)...).Scan(&n)
-	return n < limit, err
-}
-
-// listExecutions asks for one more than the page holds, to know whether there
-// is a next one. Every form of it walks an index in the order of the list: that
-// of the label of the given number, or none of a label.
-func listExecutions(q store.ExecutionQuery, label int) (text string, args []any) {
-	where := []string{"1"}
-	add := func(clause string, values ...any) {
-		where, args = append(where, clause), append(args, values...)
-	}
-	if q.Agent != "" {
-		add("e.agent_no=(SELECT no FROM agents WHERE id=?)", string(q.Agent))
-	}
-	if q.Status != 0 {
-		add("e.status=?", int64(q.Status))
-	}
-	from, order := executionColumns, "e.no"
-	for i, l := range q.Labels {
-		if i == label { // walk its own index, newest first
-			from = strings.Replace(from, "FROM executions e", "FROM labels w CROSS JOIN executions e ON e.no=w.execution_no", 1)
-			order = "w.execution_no"
-			add("w.key=? AND w.value=?", l[0], l[1])
-			continue
-		}
-		add("EXISTS (SELECT 1 FROM labels l WHERE l.key=? AND l.value=? AND l.execution_no=e.no)", l[0], l[1])
-	}
-	if q.Before > 0 {
-		add(order+"<?", q.Before)
-	}
-	return "SELECT " + from + " WHERE " + strings.Join(where, " AND ") + " ORDER BY " + order + " DESC LIMIT ?", append(args, q.Limit+1)
 }
 
 // Steps implements [store.Reader].

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -16,8 +17,11 @@ func testExecutionList(t *testing.T, d Driver) {
 	w := newWorld(t, d, t.TempDir(), Options{})
 	defer w.close()
 	w.putAgent("other")
-	for i := range 24 {
+	for i := range 120 {
 		n := creation{labels: map[string]string{}}
+		if i < 60 {
+			n.labels["era"] = "old"
+		}
 		if i%2 == 0 {
 			n.agent = "other"
 		}
@@ -38,6 +42,26 @@ func testExecutionList(t *testing.T, d Driver) {
 			w.do(m, &kernel.CancelExecution{Reason: kernel.ReasonClientCancelled})
 		}
 	}
+	list := func(q store.ExecutionQuery, limit int) (got []kernel.ExecutionID) {
+		t.Helper()
+		q.Limit = limit
+		for {
+			page, next, err := w.store.Executions(context.Background(), q)
+			if err != nil {
+				t.Fatalf("Executions(%+v): %v", q, err)
+			}
+			for _, x := range page {
+				got = append(got, x.ID)
+			}
+			if next == 0 {
+				return got
+			}
+			if len(page) != limit {
+				t.Errorf("Executions(%+v): %d, and there are more; want %d", q, len(page), limit)
+			}
+			q.Before = next
+		}
+	}
 	for _, q := range []store.ExecutionQuery{
 		{},
 		{Agent: "other"},
@@ -54,29 +78,31 @@ func testExecutionList(t *testing.T, d Driver) {
 	} {
 		want := w.matching(q)
 		for _, limit := range []int{1, 2, 5, len(w.models), len(w.models) + 1} {
-			var got []kernel.ExecutionID
-			q.Before, q.Limit = 0, limit
-			for {
-				page, next, err := w.store.Executions(context.Background(), q)
-				if err != nil {
-					t.Fatalf("Executions(%+v): %v", q, err)
-				}
-				for _, x := range page {
-					got = append(got, x.ID)
-				}
-				if next == 0 {
-					break
-				}
-				if len(page) != limit {
-					t.Errorf("Executions(%+v): %d, and there are more; want %d", q, len(page), limit)
-				}
-				q.Before = next
-			}
-			if !slices.Equal(got, want) {
+			if got := list(q, limit); !slices.Equal(got, want) {
 				t.Errorf("Executions(%+v) in pages of %d:\n got %v\nwant %v", q, limit, got, want)
 			}
 		}
 	}
+	r := rand.New(rand.NewPCG(24, 1)) //nolint:gosec // the same queries every time
+	for range 200 {
+		q, limit := anyQuery(r), 1+r.IntN(4)
+		if got, want := list(q, limit), w.matching(q); !slices.Equal(got, want) {
+			t.Errorf("Executions(%+v) in pages of %d:\n got %v\nwant %v", q, limit, got, want)
+		}
+	}
+}
+
+// anyQuery asks for some of what [testExecutionList] makes.
+func anyQuery(r *rand.Rand) (q store.ExecutionQuery) {
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	q.Agent = kernel.AgentID(pick("", "", "mailer", "other"))
+	if statuses := kernel.Statuses(); r.IntN(2) == 0 {
+		q.Status = statuses[r.IntN(len(statuses))]
+	}
+	for range r.IntN(4) {
+		q.Labels = append(q.Labels, [][2]string{{"env", "prod"}, {"team", "a"}, {"era", "old"}, {"n", pick("0", "1", "2")}}[r.IntN(4)])
+	}
+	return q
 }
 
 // matching are the model's executions that a query selects, newest first.

@@ -1,0 +1,78 @@
+package sqlite_test
+
+import (
+	"crypto/rand"
+	"path/filepath"
+	"testing"
+
+	"github.com/agentkernel/kernelctl/internal/kernel"
+	"github.com/agentkernel/kernelctl/internal/sqlite"
+	"github.com/agentkernel/kernelctl/internal/store"
+)
+
+// A list walks what there is least of, just where it is: looking for the few
+// blocked ones of a label that all have must not look at all of them.
+func TestListWalksTheSparsest(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "kernel.db"), sqlite.Options{})
+	if err := putAgent(db); err != nil {
+		t.Fatal(err)
+	}
+	const many = 300
+	err := db.Update(t.Context(), func(tx store.Tx) error {
+		for i := range many {
+			c := &kernel.CreateExecution{Agent: "mailer", Input: kernel.NewBody([]byte(`{}`)), Labels: map[string]string{"env": "prod"}}
+			if i < 100 {
+				c.Labels["era"] = "old"
+			}
+			if i == 7 {
+				c.Labels["ticket"] = "7"
+			}
+			var seed [10]byte
+			_, _ = rand.Read(seed[:])
+			kernel.Stamp(c, now(), seed)
+			s, l := &kernel.State{ID: kernel.ExecutionID{UUID: c.Mint.UUID()}}, &kernel.Lease{}
+			plan, err := kernel.Decide(s, l, c)
+			if err != nil {
+				return err
+			}
+			if err := tx.Save(s, l, c, &plan); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	common, rare, old := [2]string{"env", "prod"}, [2]string{"ticket", "7"}, [2]string{"era", "old"}
+	const state = -1
+	for _, tt := range []struct {
+		name  string
+		q     store.ExecutionQuery
+		label int // whose index is walked first
+		all   bool
+		found int
+	}{
+		{"no label", store.ExecutionQuery{Status: kernel.StatusPending}, state, true, 10},
+		{"one label", store.ExecutionQuery{Labels: [][2]string{common}}, 0, true, 10},
+		{"a common and a rare one", store.ExecutionQuery{Labels: [][2]string{common, rare}}, 1, true, 1},
+		{"a rare and a common one", store.ExecutionQuery{Labels: [][2]string{rare, common}}, 0, true, 1},
+		{"a common one, of a rare status", store.ExecutionQuery{Labels: [][2]string{common}, Status: kernel.StatusBlocked}, state, true, 0},
+		{"a rare one, of a common status", store.ExecutionQuery{Labels: [][2]string{rare}, Status: kernel.StatusPending}, 0, true, 1},
+		{"a rare one, of an agent", store.ExecutionQuery{Labels: [][2]string{rare}, Agent: "mailer"}, 0, true, 1},
+		{"a common one, of an agent without any", store.ExecutionQuery{Labels: [][2]string{common}, Agent: "other"}, state, true, 0},
+		{"a common one, of a common status", store.ExecutionQuery{Labels: [][2]string{common}, Status: kernel.StatusPending}, state, false, 10},
+		{"two, of which one is only in the past", store.ExecutionQuery{Labels: [][2]string{common, old}}, 1, false, 10},
+	} {
+		label, from, err := db.Sparsest(tt.q, 40)
+		if err != nil || label != tt.label || (from == 0) != tt.all {
+			t.Errorf("%s: walks %d from %d, %v; want %d, all of it: %v", tt.name, label, from, err, tt.label, tt.all)
+		}
+		tt.q.Limit = 10
+		page, _, err := db.Executions(t.Context(), tt.q)
+		if err != nil || len(page) != tt.found {
+			t.Errorf("%s: %d executions, %v; want %d", tt.name, len(page), err, tt.found)
+		}
+	}
+}
