@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,49 +68,69 @@ func measureFlush(ctx context.Context, dir string, d time.Duration) (taken sampl
 	return taken, ctx.Err()
 }
 
-// measureHTTP puts signed JSON bodies of a size to an echo in a process of its own.
+// measureHTTP puts signed JSON bodies of a size to a bare server.
 func measureHTTP(ctx context.Context, self string, callers, size int, d time.Duration) (p probe, err error) {
-	cmd := exec.CommandContext(ctx, self, EchoCommand) //nolint:gosec // our own binary
-	cmd.Env = environment()
-	in, err := cmd.StdinPipe() // its end ends the echo
-	if err != nil {
-		return p, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return p, err
-	}
-	if err := cmd.Start(); err != nil {
-		return p, fmt.Errorf("start the echo: %w", err)
-	}
-	line, readErr := bufio.NewReader(out).ReadString('\n')
-	var n int
-	if readErr == nil {
-		p, n, err = loadEcho(ctx, strings.TrimSpace(line), callers, size, d)
-	}
-	err = errors.Join(readErr, err, in.Close(), cmd.Wait())
-	if state := cmd.ProcessState; state != nil && n > 0 {
-		p.cpu = (state.UserTime() + state.SystemTime()) / time.Duration(n)
+	used, err := withEcho(ctx, self, func(ctx context.Context, e *echoServer) (err error) {
+		began := time.Now()
+		p.latency, err = e.load(ctx, callers, size, func() bool { return time.Since(began) < d })
+		p.perSecond = float64(len(p.latency)) / time.Since(began).Seconds()
+		return err
+	})
+	if n := len(p.latency); n > 0 {
+		p.cpu = used / time.Duration(n)
 	}
 	return p, err
 }
 
-func loadEcho(ctx context.Context, at string, callers, size int, d time.Duration) (p probe, n int, err error) {
-	server, err := url.Parse(at)
+// echoServer is an [Echo] that runs.
+type echoServer struct{ url *url.URL }
+
+// withEcho runs fn beside an echo in a process of its own, and says how much CPU that used.
+func withEcho(ctx context.Context, self string, fn func(context.Context, *echoServer) error) (cpu time.Duration, err error) {
+	cmd := exec.CommandContext(ctx, self, EchoCommand) //nolint:gosec // our own binary
+	cmd.Env = environment()
+	in, err := cmd.StdinPipe() // its end ends the echo
 	if err != nil {
-		return p, 0, err
+		return 0, err
 	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("start the echo: %w", err)
+	}
+	var e echoServer
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err == nil {
+		e.url, err = url.Parse(strings.TrimSpace(line))
+	}
+	if err == nil {
+		err = fn(ctx, &e)
+	}
+	err = errors.Join(err, in.Close(), cmd.Wait())
+	if state := cmd.ProcessState; state != nil {
+		cpu = state.UserTime() + state.SystemTime()
+	}
+	return cpu, err
+}
+
+func (e *echoServer) dial(ctx context.Context) (*conn, error) {
+	return dial(ctx, e.url, &identity{secret: echoSecret})
+}
+
+// load has so many callers put bodies of a size while more says so, but each at least one.
+func (e *echoServer) load(ctx context.Context, callers, size int, more func() bool) (taken samples, err error) {
 	body := fmt.Appendf(nil, `{"kind":"tool_call","target":"lookup","args":{"q":"%s"}}`, strings.Repeat("x", size))
 	var mu sync.Mutex
-	began := time.Now()
 	err = each(ctx, callers, func(ctx context.Context, _ int) error {
-		c, err := dial(ctx, server, &identity{secret: echoSecret})
+		c, err := e.dial(ctx)
 		if err != nil {
 			return err
 		}
 		defer c.close()
 		var mine samples
-		for len(mine) == 0 || time.Since(began) < d && ctx.Err() == nil {
+		for len(mine) == 0 || more() && ctx.Err() == nil {
 			from := time.Now()
 			if _, err := c.asAgent(attempt{execution: "0"}, "/steps", body); err != nil {
 				return err
@@ -118,16 +139,15 @@ func loadEcho(ctx context.Context, at string, callers, size int, d time.Duration
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		p.latency = append(p.latency, mine...)
+		taken = append(taken, mine...)
 		return nil
 	})
-	p.perSecond = float64(len(p.latency)) / time.Since(began).Seconds()
-	return p, len(p.latency), err
+	return taken, err
 }
 
 // Echo serves the least that a signed JSON API does: it reads a body, checks its
-// signature, decodes it and answers with it encoded again. It writes its address
-// to out and ends with in.
+// signature, decodes it and answers with it encoded again. A GET is a read that is
+// nothing but work (see workPath). It writes its address to out and ends with in.
 func Echo(ctx context.Context, in io.Reader, out io.Writer) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -148,19 +168,47 @@ func Echo(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 func echo(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		work(w, r)
+		return
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.DefaultMaxBodyBytes))
 	var step wire.SubmitStep
 	if err != nil || !wire.Verify(echoSecret, body, r.Header.Get(wire.HeaderSignature)) || json.Unmarshal(body, &step) != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	answer, err := json.Marshal(step)
+	encoded, err := json.Marshal(step)
 	if err != nil {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
+	answer(w, encoded)
+}
+
+func answer(w http.ResponseWriter, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", wire.ContentTypeJSON)
-	h.Set("Content-Length", strconv.Itoa(len(answer)))
-	_, _ = w.Write(answer) // a client that is gone is its own business
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body) // a client that is gone is its own business
+}
+
+// workPath is where the echo hashes so many blocks of 1 KiB and answers with so many bytes.
+func workPath(blocks, size int) string { return fmt.Sprintf("/work?blocks=%d&size=%d", blocks, size) }
+
+// blank is what a read that is nothing but work answers with.
+var blank [1 << 20]byte
+
+func work(w http.ResponseWriter, r *http.Request) {
+	blocks, err := strconv.Atoi(r.FormValue("blocks"))
+	size, sizeErr := strconv.Atoi(r.FormValue("size"))
+	if err != nil || sizeErr != nil || size < 0 || size > len(blank) {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	h := sha256.New()
+	for range blocks {
+		h.Write(blank[:1<<10])
+	}
+	answer(w, blank[:size])
 }

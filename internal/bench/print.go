@@ -63,15 +63,19 @@ func (r *Report) rows() []row {
 		operation, ok := strings.CutSuffix(f.Name, " p50")
 		if n := percentiles(r.Figures[i:], operation); ok && n > 1 {
 			line.name = operation
-			var parts, goals []string
+			var parts, ratios, goals []string
 			for _, p := range r.Figures[i : i+n] {
 				which := strings.TrimPrefix(p.Name, operation+" ")
 				parts = append(parts, which+" "+number(p.Value))
+				if p.Ratio != nil {
+					ratios = append(ratios, which+" "+p.share())
+				}
 				if p.Goal != nil {
 					goals = append(goals, which+" "+p.verdict())
 				}
 			}
-			line.value, line.goal = strings.Join(parts, "  ")+" "+f.Unit, strings.Join(goals, ", ")
+			line.value = strings.Join(parts, "  ") + " " + f.Unit
+			line.ratio, line.goal = strings.Join(ratios, ", "), strings.Join(goals, ", ")
 			i += n - 1
 		} else {
 			line.name, line.value = f.Name, number(f.Value)+" "+f.Unit
@@ -79,7 +83,7 @@ func (r *Report) rows() []row {
 				line.goal = f.verdict()
 			}
 			if f.Ratio != nil {
-				line.ratio = fmt.Sprintf("%.2f of %s", *f.Ratio, number(*f.Limit))
+				line.ratio = f.share()
 			}
 		}
 		rows = append(rows, line)
@@ -99,6 +103,9 @@ func percentiles(figures []Figure, operation string) int {
 	}
 	return n
 }
+
+// share says what part of the machine's own limit the figure is.
+func (f *Figure) share() string { return fmt.Sprintf("%.2f of %s", *f.Ratio, number(*f.Limit)) }
 
 // verdict says what the goal is and whether it is met.
 func (f *Figure) verdict() string {

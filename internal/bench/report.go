@@ -132,6 +132,19 @@ func (s section) latency(operation string, taken samples, more ...func(*Figure))
 	}
 }
 
+// ofLatency is what the machine allows of a latency, percentile by percentile.
+func ofLatency(limit samples) func(*Figure) {
+	limit = limit.sorted()
+	return func(f *Figure) {
+		switch {
+		case strings.HasSuffix(f.Name, " p50"):
+			of(milliseconds(limit.quantile(0.5)))(f)
+		case strings.HasSuffix(f.Name, " p99"):
+			of(milliseconds(limit.quantile(0.99)))(f)
+		}
+	}
+}
+
 // bounds are the goals of a latency: of its median and of its 99th percentile,
 // in milliseconds; zero: none.
 func bounds(p50, p99 float64) func(*Figure) {
