@@ -99,12 +99,14 @@ func (f *tortureFlags) run(ctx context.Context, h *cli.Host, s *cli.Session) (er
 		got, e := torture.Run(ctx, o)
 		report, err = &got, e
 	}
-	if errors.Is(err, torture.ErrNoSmallDisk) {
+	switch {
+	case errors.Is(err, torture.ErrNoSmallDisk):
 		_, err = fmt.Fprintf(h.Streams().Out, "skipped: %v\n", err)
 		return errors.Join(err, os.RemoveAll(f.dir))
-	}
-	if err != nil {
-		return err
+	case err != nil && ctx.Err() != nil && !f.keep: // nothing is wrong, it was told to stop
+		return errors.Join(err, os.RemoveAll(f.dir))
+	case err != nil:
+		return fmt.Errorf("%w; the files are in %s", err, f.dir)
 	}
 	if done, err := s.Print(report); err != nil {
 		return err
