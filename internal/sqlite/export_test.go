@@ -50,9 +50,9 @@ func (db *DB) Texts() []string {
 				text, _ := listExecutions(q, walk{label: label, from: from})
 				texts = append(texts, text)
 			}
-			text, _ := endOfWalk(q, label, 9)
-			texts = append(texts, text)
 		}
+		text, _ := endsOfWalks(q, indexesFor(q), 9)
+		texts = append(texts, text)
 	}
 	execution := kernel.ExecutionID{UUID: kernel.UUID{1}}
 	for _, q := range []store.ApprovalQuery{{}, {Status: 1}, {Agent: "a"}, {Agent: "a", Status: 1}, {Execution: execution}, {Execution: execution, Status: 1, Agent: "a"}} {

@@ -1,11 +1,12 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
@@ -74,7 +75,7 @@ func (db *DB) Header(ctx context.Context, id kernel.ExecutionID) (h store.Header
 func (db *DB) Executions(ctx context.Context, q store.ExecutionQuery) (page []store.Execution, next int64, err error) {
 	err = db.reading(ctx, "list executions", func(ctx context.Context) error {
 		rest := q
-		for window := 4 * (q.Limit + 1); ; window *= 2 {
+		for window := 2 * (q.Limit + 1); ; window *= 2 {
 			w, err := db.sparsest(ctx, rest, window)
 			if err != nil {
 				return err
@@ -140,20 +141,13 @@ func (db *DB) sparsest(ctx context.Context, q store.ExecutionQuery, entries int)
 	if len(indexes) == 1 {
 		return walk{label: indexes[0]}, nil
 	}
+	text, args := endsOfWalks(q, indexes, entries)
+	walks, to := make([]walk, len(indexes)), make([]any, len(indexes))
 	for i, label := range indexes {
-		w := walk{label: label}
-		text, args := endOfWalk(q, label, entries)
-		if err := db.read.QueryRowContext(ctx, text, args...).Scan(&w.from); err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return best, err
-		}
-		if i == 0 || w.from < best.from {
-			best = w
-		}
-		if best.from == 0 {
-			break
-		}
+		walks[i].label, to[i] = label, &walks[i].from
 	}
-	return best, nil
+	err = db.read.QueryRowContext(ctx, text, args...).Scan(to...)
+	return slices.MinFunc(walks, func(a, b walk) int { return cmp.Compare(a.from, b.from) }), err
 }
 
 // conditions are the clauses of a statement and their values.
@@ -176,24 +170,28 @@ func (c *conditions) state(q store.ExecutionQuery) {
 	}
 }
 
-// endOfWalk asks for the number of the last of so many entries of an index,
-// which has no row when there are fewer.
-func endOfWalk(q store.ExecutionQuery, label, entries int) (text string, args []any) {
-	var c conditions
-	text = "SELECT e.no FROM executions e"
-	order := "e.no"
-	if label == noLabel {
-		c.state(q)
-	} else {
-		text, order = "SELECT w.execution_no FROM labels w", "w.execution_no"
-		c.add("w.key=? AND w.value=?", q.Labels[label][0], q.Labels[label][1])
-	}
+// endsOfWalks asks for the number of the last of so many entries of each index,
+// or 0 when it has fewer, a column each.
+func endsOfWalks(q store.ExecutionQuery, indexes []int, entries int) (text string, args []any) {
 	before := q.Before
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	c.add(order+"<?", before)
-	return text + " WHERE " + strings.Join(c.clauses, " AND ") + " ORDER BY " + order + " DESC LIMIT 1 OFFSET ?", append(c.args, entries-1)
+	var ends []string
+	for _, label := range indexes {
+		var c conditions
+		from, no := "executions e", "e.no"
+		if label == noLabel {
+			c.state(q)
+		} else {
+			from, no = "labels w", "w.execution_no"
+			c.add("w.key=? AND w.value=?", q.Labels[label][0], q.Labels[label][1])
+		}
+		c.add(no+"<?", before)
+		ends = append(ends, "ifnull((SELECT "+no+" FROM "+from+" WHERE "+strings.Join(c.clauses, " AND ")+" ORDER BY "+no+" DESC LIMIT 1 OFFSET ?),0)")
+		args = append(append(args, c.args...), entries-1)
+	}
+	return "SELECT " + strings.Join(ends, ","), args
 }
 
 // listExecutions asks for one more than the page holds, to know whether there
