@@ -49,11 +49,7 @@ func TestCounts(t *testing.T) {
 					f.Caller = l.Holder
 				}
 				kernel.Stamp(c, max(now(), s.UpdatedAt), [10]byte{1})
-				plan, err := kernel.Decide(s, l, c)
-				if err != nil {
-					return err
-				}
-				if err := tx.Save(s, l, c, &plan); err != nil {
+				if err := decide(tx, s, l, c); err != nil {
 					return err
 				}
 			}

@@ -192,11 +192,7 @@ func removeAll(t *testing.T, r *rand.Rand, db *sqlite.DB, all map[kernel.Executi
 			var seed [10]byte
 			binary.NativeEndian.PutUint64(seed[:], r.Uint64())
 			kernel.Stamp(c, now(), seed)
-			plan, err := kernel.Decide(s, l, c)
-			if err != nil {
-				return err
-			}
-			return tx.Save(s, l, c, &plan)
+			return decide(tx, s, l, c)
 		}); err != nil {
 			t.Fatalf("cancel: %v", err)
 		}

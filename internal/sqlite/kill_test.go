@@ -26,21 +26,31 @@ func now() kernel.Instant { return kernel.At(time.Now()) }
 
 // create starts an execution and returns its id once that is acknowledged.
 func create(db *sqlite.DB, input []byte) (kernel.ExecutionID, error) {
-	var seed [10]byte
-	_, _ = rand.Read(seed[:])
 	c := &kernel.CreateExecution{Agent: "mailer", Input: kernel.NewBody(input), Labels: map[string]string{"k": "v"}}
 	var id kernel.ExecutionID
-	err := db.Update(context.Background(), func(tx store.Tx) error {
-		kernel.Stamp(c, now(), seed)
-		id = kernel.ExecutionID{UUID: c.Mint.UUID()}
-		s, l := &kernel.State{ID: id}, &kernel.Lease{}
-		plan, err := kernel.Decide(s, l, c)
-		if err != nil {
-			return err
-		}
-		return tx.Save(s, l, c, &plan)
+	err := db.Update(context.Background(), func(tx store.Tx) (err error) {
+		id, err = begin(tx, c)
+		return err
 	})
 	return id, err
+}
+
+// begin starts an execution in a transaction.
+func begin(tx store.Tx, c *kernel.CreateExecution) (kernel.ExecutionID, error) {
+	var seed [10]byte
+	_, _ = rand.Read(seed[:])
+	kernel.Stamp(c, now(), seed)
+	id := kernel.ExecutionID{UUID: c.Mint.UUID()}
+	return id, decide(tx, &kernel.State{ID: id}, &kernel.Lease{}, c)
+}
+
+// decide carries out a command in a transaction.
+func decide(tx store.Tx, s *kernel.State, l *kernel.Lease, c kernel.Command) error {
+	plan, err := kernel.Decide(s, l, c)
+	if err != nil {
+		return err
+	}
+	return tx.Save(s, l, c, &plan)
 }
 
 // childServe creates executions until it is killed, and writes the id of each

@@ -1,7 +1,6 @@
 package sqlite_test
 
 import (
-	"crypto/rand"
 	"path/filepath"
 	"testing"
 
@@ -28,15 +27,7 @@ func TestListWalksTheSparsest(t *testing.T) {
 			if i == 7 {
 				c.Labels["ticket"] = "7"
 			}
-			var seed [10]byte
-			_, _ = rand.Read(seed[:])
-			kernel.Stamp(c, now(), seed)
-			s, l := &kernel.State{ID: kernel.ExecutionID{UUID: c.Mint.UUID()}}, &kernel.Lease{}
-			plan, err := kernel.Decide(s, l, c)
-			if err != nil {
-				return err
-			}
-			if err := tx.Save(s, l, c, &plan); err != nil {
+			if _, err := begin(tx, c); err != nil {
 				return err
 			}
 		}

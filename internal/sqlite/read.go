@@ -148,6 +148,20 @@ func (db *DB) reading(ctx context.Context, what string, read func(ctx context.Co
 	}
 }
 
+// conditions are what a list asks for: clauses, and the values of all of them.
+type conditions struct {
+	clauses []string
+	args    []any
+}
+
+func (c *conditions) add(clause string, values ...any) {
+	c.clauses, c.args = append(c.clauses, clause), append(c.args, values...)
+}
+
+func (c *conditions) where() string {
+	return " WHERE " + strings.Join(append([]string{"1"}, c.clauses...), " AND ")
+}
+
 // all calls scan for every row.
 func all(ctx context.Context, st *sql.Stmt, scan func(scanner) error, args ...any) (err error) {
 	rows, err := st.QueryContext(ctx, args...)

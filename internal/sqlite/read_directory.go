@@ -39,20 +39,20 @@ func (db *DB) Approvals(ctx context.Context, q store.ApprovalQuery) (page []stor
 }
 
 func listApprovals(q store.ApprovalQuery) (text string, args []any) {
-	where := []string{"1"}
+	var c conditions
 	// Left to itself, SQLite would go through all executions of the agent.
 	columns := strings.Replace(approvalColumns, "JOIN executions", "CROSS JOIN executions", 1)
 	if q.Status != 0 {
-		where, args = append(where, "p.status=?"), append(args, int64(q.Status))
+		c.add("p.status=?", int64(q.Status))
 	}
 	if q.Agent != "" {
-		where, args = append(where, "a.id=?"), append(args, string(q.Agent))
+		c.add("a.id=?", string(q.Agent))
 	}
 	if !q.Execution.IsZero() {
 		columns = approvalColumns
-		where, args = append(where, "e.id=?"), append(args, q.Execution.UUID[:])
+		c.add("e.id=?", q.Execution.UUID[:])
 	}
-	return "SELECT " + columns + " WHERE " + strings.Join(where, " AND ") + " ORDER BY p.timeout_at,p.no LIMIT ?", append(args, q.Limit)
+	return "SELECT " + columns + c.where() + " ORDER BY p.timeout_at,p.no LIMIT ?", append(c.args, q.Limit)
 }
 
 // Approval implements [store.Reader].

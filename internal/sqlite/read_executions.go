@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
 
@@ -150,18 +149,8 @@ func (db *DB) sparsest(ctx context.Context, q store.ExecutionQuery, entries int)
 	return slices.MinFunc(walks, func(a, b walk) int { return cmp.Compare(a.from, b.from) }), err
 }
 
-// conditions are the clauses of a statement and their values.
-type conditions struct {
-	clauses []string
-	args    []any
-}
-
-func (c *conditions) add(clause string, values ...any) {
-	c.clauses, c.args = append(c.clauses, clause), append(c.args, values...)
-}
-
-// state asks for the agent and the status of a query.
-func (c *conditions) state(q store.ExecutionQuery) {
+// ofState asks for the agent and the status of a query.
+func (c *conditions) ofState(q store.ExecutionQuery) {
 	if q.Agent != "" {
 		c.add("e.agent_no=(SELECT no FROM agents WHERE id=?)", string(q.Agent))
 	}
@@ -173,22 +162,20 @@ func (c *conditions) state(q store.ExecutionQuery) {
 // endsOfWalks asks for the number of the last of so many entries of each index,
 // or 0 when it has fewer, a column each.
 func endsOfWalks(q store.ExecutionQuery, indexes []int, entries int) (text string, args []any) {
-	before := q.Before
-	if before == 0 {
-		before = math.MaxInt64
-	}
 	var ends []string
 	for _, label := range indexes {
 		var c conditions
 		from, no := "executions e", "e.no"
 		if label == noLabel {
-			c.state(q)
+			c.ofState(q)
 		} else {
 			from, no = "labels w", "w.execution_no"
 			c.add("w.key=? AND w.value=?", q.Labels[label][0], q.Labels[label][1])
 		}
-		c.add(no+"<?", before)
-		ends = append(ends, "ifnull((SELECT "+no+" FROM "+from+" WHERE "+strings.Join(c.clauses, " AND ")+" ORDER BY "+no+" DESC LIMIT 1 OFFSET ?),0)")
+		if q.Before > 0 {
+			c.add(no+"<?", q.Before)
+		}
+		ends = append(ends, "ifnull((SELECT "+no+" FROM "+from+c.where()+" ORDER BY "+no+" DESC LIMIT 1 OFFSET ?),0)")
 		args = append(append(args, c.args...), entries-1)
 	}
 	return "SELECT " + strings.Join(ends, ","), args
@@ -197,8 +184,8 @@ func endsOfWalks(q store.ExecutionQuery, indexes []int, entries int) (text strin
 // listExecutions asks for one more than the page holds, to know whether there
 // is a next one. Every form of it walks an index in the order of the list.
 func listExecutions(q store.ExecutionQuery, w walk) (text string, args []any) {
-	c := conditions{clauses: []string{"1"}}
-	c.state(q)
+	var c conditions
+	c.ofState(q)
 	from, order := executionColumns, "e.no"
 	for i, l := range q.Labels {
 		if i == w.label { // walk its own index, newest first
@@ -215,5 +202,5 @@ func listExecutions(q store.ExecutionQuery, w walk) (text string, args []any) {
 	if w.from > 0 {
 		c.add(order+">=?", w.from)
 	}
-	return "SELECT " + from + " WHERE " + strings.Join(c.clauses, " AND ") + " ORDER BY " + order + " DESC LIMIT ?", append(c.args, q.Limit+1)
+	return "SELECT " + from + c.where() + " ORDER BY " + order + " DESC LIMIT ?", append(c.args, q.Limit+1)
 }
