@@ -77,6 +77,8 @@ type writer struct {
 	batch  []*operation
 	wrote  bool // since the last checkpoint
 	broken error
+
+	refusals refusals
 }
 
 // Run implements [store.Store].
@@ -241,8 +243,11 @@ func (w *writer) run(first *operation, more <-chan *operation) {
 	if err == nil {
 		err = w.tx.commit()
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		w.recover(err)
+	case wrote:
+		w.refusals.committed(w.db.log)
 	}
 	if s := w.db.opts.Stats; s != nil {
 		s.Batch(len(w.batch), applied.Sub(began), time.Since(applied), wrote)
@@ -361,7 +366,7 @@ func (w *writer) alone(op *operation) error {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, w.broken)
 	}
 	if code(err) != 0 {
-		w.db.log.Error("the database refuses to write", slog.Any("err", explain(err)))
+		w.refusals.refused(w.db.log, err)
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, explain(err))
 	}
 	return err
