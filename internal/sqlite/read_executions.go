@@ -12,10 +12,9 @@ import (
 	"github.com/agentkernel/kernelctl/internal/store"
 )
 
-const executionColumns = `e.no,e.id,a.id,e.status,i.body,o.body,e.failure,e.labels,e.created_at,e.deadline_at,
-  (SELECT seq FROM events WHERE execution_no=e.no ORDER BY seq DESC LIMIT 1),
-  (SELECT at FROM events WHERE execution_no=e.no ORDER BY seq DESC LIMIT 1)
-  FROM executions e JOIN agents a ON a.no=e.agent_no JOIN events i ON i.pos=e.no LEFT JOIN events o ON o.pos=e.output_pos`
+const executionColumns = `e.no,e.id,a.id,e.status,i.body,o.body,e.failure,e.labels,e.created_at,e.deadline_at,z.seq,z.at
+  FROM executions e JOIN agents a ON a.no=e.agent_no JOIN events i ON i.pos=e.no LEFT JOIN events o ON o.pos=e.output_pos
+  LEFT JOIN events z ON z.pos=(SELECT pos FROM events WHERE execution_no=e.no ORDER BY seq DESC LIMIT 1)`
 
 // Execution implements [store.Reader].
 func (db *DB) Execution(ctx context.Context, id kernel.ExecutionID) (x store.Execution, err error) {
