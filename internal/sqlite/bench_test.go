@@ -228,6 +228,40 @@ func BenchmarkEvents(b *testing.B) {
 	}
 }
 
+// BenchmarkExecutions reads a page of a list: with the pages of the file in the
+// memory of the reader, and after somebody has written, when SQLite forgets them.
+func BenchmarkExecutions(b *testing.B) {
+	const stored, page = 2000, 50
+	db := benchDB(b, sqlite.Options{})
+	for range stored {
+		if _, err := create(db, []byte(`{}`)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for name, q := range map[string]store.ExecutionQuery{
+		"newest": {Agent: "mailer", Limit: page},
+		"label":  {Labels: [][2]string{{"k", "v"}}, Limit: page},
+	} {
+		for _, written := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/written=%t", name, written), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if written {
+						b.StopTimer()
+						if err := putAgent(db); err != nil {
+							b.Fatal(err)
+						}
+						b.StartTimer()
+					}
+					if all, _, err := db.Executions(context.Background(), q); err != nil || len(all) != page {
+						b.Fatal(len(all), err)
+					}
+				}
+			})
+		}
+	}
+}
+
 // BenchmarkVerify is how fast a database is checked, per event.
 func BenchmarkVerify(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "kernel.db")

@@ -86,6 +86,13 @@ func (db *DB) Sparsest(q store.ExecutionQuery, entries int) (label int, from int
 	return w.label, w.from, err
 }
 
+// Forms is how many lists are kept compiled.
+func (db *DB) Forms() int {
+	db.queries.lists.mu.Lock()
+	defer db.queries.lists.mu.Unlock()
+	return len(db.queries.lists.of)
+}
+
 // Fault is an error with one of SQLite's codes.
 type Fault int
 

@@ -2,6 +2,8 @@ package sqlite_test
 
 import (
 	"path/filepath"
+	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/agentkernel/kernelctl/internal/kernel"
@@ -65,5 +67,48 @@ func TestListWalksTheSparsest(t *testing.T) {
 		if err != nil || len(page) != tt.found {
 			t.Errorf("%s: %d executions, %v; want %d", tt.name, len(page), err, tt.found)
 		}
+	}
+}
+
+// TestListsOfManyForms asks for more forms of lists than are kept compiled, by
+// many at once who all find none of them compiled.
+func TestListsOfManyForms(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "kernel.db"), sqlite.Options{})
+	if err := putAgent(db); err != nil {
+		t.Fatal(err)
+	}
+	labels, asked := make(map[string]string), make([][2]string, 6)
+	for i := range asked {
+		asked[i] = [2]string{"k" + strconv.Itoa(i), "v"}
+		labels[asked[i][0]] = "v"
+	}
+	var id kernel.ExecutionID
+	if err := db.Update(t.Context(), func(tx store.Tx) (err error) {
+		id, err = begin(tx, &kernel.CreateExecution{Agent: "mailer", Input: kernel.NewBody([]byte(`{}`)), Labels: labels})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	const callers, most = 4, 32
+	var group sync.WaitGroup
+	for range callers {
+		group.Go(func() {
+			for n := range len(asked) + 1 {
+				for _, q := range []store.ExecutionQuery{
+					{}, {Agent: "mailer"}, {Status: kernel.StatusPending}, {Before: 1 << 40}, {Agent: "mailer", Before: 1 << 40}, {Status: kernel.StatusPending, Before: 1 << 40},
+				} {
+					q.Labels, q.Limit = asked[:n], 5
+					page, _, err := db.Executions(t.Context(), q)
+					if err != nil || len(page) != 1 || page[0].ID != id {
+						t.Errorf("%+v: %d executions, %v; want %s", q, len(page), err, id)
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+	if n := db.Forms(); n < most || n >= most+callers { // each may have been about to add one
+		t.Errorf("%d forms are kept compiled, want %d", n, most)
 	}
 }

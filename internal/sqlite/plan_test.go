@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,8 @@ var walks = []string{
 	"SCAN executions USING COVERING INDEX executions_status", // counts, which are asked for rarely
 }
 
+var bareLimit = regexp.MustCompile(`LIMIT \?\d*(\D?$|\))`)
+
 // TestPlans holds every statement to an index: none may cost more when the
 // history is longer.
 func TestPlans(t *testing.T) {
@@ -36,6 +39,9 @@ func TestPlans(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
+		}
+		if bareLimit.MatchString(text) {
+			t.Errorf("%s\nis compiled again whenever the limit is bound: it must not be a parameter alone", text)
 		}
 		few := strings.Contains(text, "UNION ALL") || strings.Contains(text, "e.id=?") // are sorted
 		for _, step := range steps {

@@ -22,6 +22,7 @@ const readTimeout = 5 * time.Second
 // queries are the reads whose text never changes, prepared on the pool.
 type queries struct {
 	events string // for [DB.below]
+	lists  forms
 
 	execution, header, steps, step, approval, heads, body, base, agents, agent *sql.Stmt
 	dueDispatches, inFlight, timers, nextTimer, counts, waiting, queued        *sql.Stmt
@@ -42,10 +43,10 @@ const agentColumns = `a.id,a.webhook_url,a.secret,a.lease_seconds,a.registered_a
 
 // timerSources lists the first of everything that falls due, soonest first: each
 // branch walks an index in order, however much is due.
-const timerSources = `SELECT * FROM (SELECT 1,timeout_at,execution_no,id FROM approvals WHERE status=1 AND timeout_at<=?1 ORDER BY timeout_at LIMIT ?2)
-  UNION ALL SELECT * FROM (SELECT 2,timeout_at,execution_no,NULL FROM blocks WHERE timeout_at<=?1 AND reason=2 ORDER BY timeout_at LIMIT ?2)
-  UNION ALL SELECT * FROM (SELECT 3,deadline_at,no,NULL FROM executions WHERE deadline_at<=?1 AND deadline_at IS NOT NULL AND ended_at IS NULL ORDER BY deadline_at LIMIT ?2)
-  UNION ALL SELECT * FROM (SELECT 4,retry_at,execution_no,NULL FROM parks WHERE retry_at<=?1 AND retry_at IS NOT NULL ORDER BY retry_at LIMIT ?2)`
+const timerSources = `SELECT * FROM (SELECT 1,timeout_at,execution_no,id FROM approvals WHERE status=1 AND timeout_at<=?1 ORDER BY timeout_at LIMIT ?2+0)
+  UNION ALL SELECT * FROM (SELECT 2,timeout_at,execution_no,NULL FROM blocks WHERE timeout_at<=?1 AND reason=2 ORDER BY timeout_at LIMIT ?2+0)
+  UNION ALL SELECT * FROM (SELECT 3,deadline_at,no,NULL FROM executions WHERE deadline_at<=?1 AND deadline_at IS NOT NULL AND ended_at IS NULL ORDER BY deadline_at LIMIT ?2+0)
+  UNION ALL SELECT * FROM (SELECT 4,retry_at,execution_no,NULL FROM parks WHERE retry_at<=?1 AND retry_at IS NOT NULL ORDER BY retry_at LIMIT ?2+0)`
 
 // countedStatuses are those whose executions are counted one by one. Most have
 // completed: SQLite knows the number of all rows by that of each page, and the
@@ -93,10 +94,10 @@ func (q *queries) texts() []struct {
 		{&q.agents, "SELECT " + agentColumns + " ORDER BY a.id"},
 		{&q.agent, "SELECT " + agentColumns + " AND a.id=?"},
 		{&q.dueDispatches, `SELECT d.execution_no,e.id,a.id,d.id,d.not_before FROM dispatches d JOIN executions e ON e.no=d.execution_no
-		  JOIN agents a ON a.no=e.agent_no WHERE d.status<=2 AND (d.not_before,d.execution_no)>(?,?) ORDER BY d.not_before,d.execution_no LIMIT ?`},
+		  JOIN agents a ON a.no=e.agent_no WHERE d.status<=2 AND (d.not_before,d.execution_no)>(?,?) ORDER BY d.not_before,d.execution_no` + bound},
 		{&q.inFlight, `SELECT d.execution_no,e.id,d.acked,d.timeout,l.expires_at,l.stored_at,l.memory IS NOT NULL FROM dispatches d JOIN executions e ON e.no=d.execution_no
-		  LEFT JOIN leases l ON l.execution_no=d.execution_no WHERE d.status=3 AND d.execution_no>? ORDER BY d.execution_no LIMIT ?`},
-		{&q.timers, "SELECT t.*,e.id FROM (" + timerSources + ") t JOIN executions e ON e.no=t.execution_no ORDER BY 2 LIMIT ?2"},
+		  LEFT JOIN leases l ON l.execution_no=d.execution_no WHERE d.status=3 AND d.execution_no>? ORDER BY d.execution_no` + bound},
+		{&q.timers, "SELECT t.*,e.id FROM (" + timerSources + ") t JOIN executions e ON e.no=t.execution_no ORDER BY 2 LIMIT ?2+0"},
 		{&q.nextTimer, `SELECT min(at) FROM (SELECT min(timeout_at) AS at FROM approvals WHERE status=1 AND timeout_at>?1
 		  UNION ALL SELECT min(timeout_at) FROM blocks WHERE timeout_at>?1 AND reason=2
 		  UNION ALL SELECT min(deadline_at) FROM executions WHERE deadline_at>?1 AND deadline_at IS NOT NULL AND ended_at IS NULL
@@ -108,6 +109,7 @@ func (q *queries) texts() []struct {
 }
 
 func (q *queries) close() {
+	q.lists.close()
 	for _, st := range []*sql.Stmt{
 		q.execution, q.header, q.steps, q.step, q.approval, q.heads, q.body, q.base, q.agents, q.agent,
 		q.dueDispatches, q.inFlight, q.timers, q.nextTimer, q.counts, q.waiting, q.queued,

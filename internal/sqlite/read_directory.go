@@ -15,7 +15,7 @@ import (
 func (db *DB) Approvals(ctx context.Context, q store.ApprovalQuery) (page []store.Approval, err error) {
 	text, args := listApprovals(q)
 	err = db.reading(ctx, "list approvals", func(ctx context.Context) error {
-		rows, err := db.read.QueryContext(ctx, text, args...)
+		rows, err := db.queries.lists.query(ctx, db.read, text, args...)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func listApprovals(q store.ApprovalQuery) (text string, args []any) {
 		columns = approvalColumns
 		c.add("e.id=?", q.Execution.UUID[:])
 	}
-	return "SELECT " + columns + c.where() + " ORDER BY p.timeout_at,p.no LIMIT ?", append(c.args, q.Limit)
+	return "SELECT " + columns + c.where() + " ORDER BY p.timeout_at,p.no" + bound, append(c.args, q.Limit)
 }
 
 // Approval implements [store.Reader].

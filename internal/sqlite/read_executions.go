@@ -80,7 +80,7 @@ func (db *DB) Executions(ctx context.Context, q store.ExecutionQuery) (page []st
 			}
 			rest.Limit = q.Limit - len(page)
 			text, args := listExecutions(rest, w)
-			rows, err := db.read.QueryContext(ctx, text, args...)
+			rows, err := db.queries.lists.query(ctx, db.read, text, args...)
 			if err != nil {
 				return err
 			}
@@ -144,7 +144,11 @@ func (db *DB) sparsest(ctx context.Context, q store.ExecutionQuery, entries int)
 	for i, label := range indexes {
 		walks[i].label, to[i] = label, &walks[i].from
 	}
-	err = db.read.QueryRowContext(ctx, text, args...).Scan(to...)
+	rows, err := db.queries.lists.query(ctx, db.read, text, args...)
+	if err != nil {
+		return best, err
+	}
+	err = each(rows, func(row scanner) error { return row.Scan(to...) })
 	return slices.MinFunc(walks, func(a, b walk) int { return cmp.Compare(a.from, b.from) }), err
 }
 
@@ -201,5 +205,5 @@ func listExecutions(q store.ExecutionQuery, w walk) (text string, args []any) {
 	if w.from > 0 {
 		c.add(order+">=?", w.from)
 	}
-	return "SELECT " + from + c.where() + " ORDER BY " + order + " DESC LIMIT ?", append(c.args, q.Limit+1)
+	return "SELECT " + from + c.where() + " ORDER BY " + order + " DESC" + bound, append(c.args, q.Limit+1)
 }

@@ -104,7 +104,7 @@ func (s *statements) texts() []struct {
 		{&s.currentPolicy, `SELECT 1 FROM policies WHERE agent_no=? AND replaced_at IS NULL AND sha256=?`},
 		{&s.retirePolicy, `UPDATE policies SET replaced_at=?2 WHERE agent_no=?1 AND replaced_at IS NULL`},
 		{&s.putPolicy, `INSERT INTO policies(agent_no,loaded_at,sha256,bundle) VALUES (?,?,?,?)`},
-		{&s.ended, `SELECT no,id FROM executions WHERE ended_at IS NOT NULL AND ended_at<? ORDER BY ended_at LIMIT ?`},
+		{&s.ended, `SELECT no,id FROM executions WHERE ended_at IS NOT NULL AND ended_at<? ORDER BY ended_at` + bound},
 		{&s.positions, `SELECT count(*),coalesce(sum(pos),0) FROM events WHERE execution_no=?`},
 		{&s.retired, `SELECT events,positions FROM retired`},
 		{&s.retire, `UPDATE retired SET last=?,events=?,positions=?`},
