@@ -171,67 +171,79 @@ func (l *lab) replay(ctx context.Context) error {
 	})
 }
 
-// deep is what a step costs late in a long execution.
+// deep is what a step costs late in a long execution. The long one and short ones
+// take turns: a machine that changes its pace meanwhile changes that of both.
 func (l *lab) deep(ctx context.Context) error {
-	const early = 10                                 // steps before the first that are measured
+	const turns, early = 10, 10                      // steps before the first that are measured
 	late, window := l.scaled(10_000), l.scaled(2000) // steps before the last ones, and how many are measured
-	shallow, err := l.window(ctx, max(1, window/l.Steps), early, l.Steps)
-	if err != nil {
-		return err
-	}
-	far, err := l.window(ctx, 1, late, window)
-	if err != nil {
-		return err
-	}
-	s := l.section("deep", fmt.Sprintf("step %d against %d", late, early))
-	wall := func(r *load) float64 { return microseconds(r.elapsed) / float64(r.steps) }
-	s.add("early, wall", wall(shallow), "µs/step", Lower)
-	s.add("early, server CPU", microseconds(shallow.cpu()), "µs/step", Lower)
-	s.add("late, wall", wall(far), "µs/step", Lower)
-	s.add("late, server CPU", microseconds(far.cpu()), "µs/step", Lower)
-	s.add("wall, late over early", wall(far)/wall(shallow), "×", Lower, goal(1.2))
-	s.add("CPU, late over early", float64(far.cpu())/float64(max(1, shallow.cpu())), "×", Lower, goal(1.2))
-	return nil
-}
-
-// window has executions record some steps first, and then measures the next
-// ones of each, one request after another.
-func (l *lab) window(ctx context.Context, executions, before, steps int) (*load, error) {
-	r := &load{steps: executions * steps}
-	return r, l.callers(ctx, 1, func(ctx context.Context, _ int, conn *conn) error {
-		runs := make([]*caller, executions)
-		for i := range runs {
-			runs[i] = l.caller(conn)
-			if err := runs[i].begin(ctx, ""); err != nil {
-				return err
-			}
-			if err := l.history(ctx, runs[i], before); err != nil {
-				return err
-			}
-		}
-		var err error
-		if r.before, err = l.server.scrape(ctx); err != nil {
+	return l.callers(ctx, 1, func(ctx context.Context, _ int, conn *conn) error {
+		long := l.caller(conn)
+		if err := long.begin(ctx, ""); err != nil {
 			return err
 		}
-		began := time.Now()
-		for _, c := range runs {
-			for range steps {
-				if err := c.next(); err != nil {
+		if err := l.history(ctx, long, late); err != nil {
+			return err
+		}
+		var shallow, far spent
+		short := make([]*caller, max(1, window/turns/l.Steps))
+		for range turns {
+			for i := range short {
+				short[i] = l.caller(conn)
+				if err := short[i].begin(ctx, ""); err != nil {
+					return err
+				}
+				if err := l.history(ctx, short[i], early); err != nil {
+					return err
+				}
+			}
+			if err := l.spend(ctx, &shallow, l.Steps, short...); err != nil {
+				return err
+			}
+			if err := l.spend(ctx, &far, l.Steps*len(short), long); err != nil {
+				return err
+			}
+			for _, c := range short {
+				if err := c.finish("complete"); err != nil {
 					return err
 				}
 			}
 		}
-		r.elapsed = time.Since(began)
-		if r.after, err = l.server.scrape(ctx); err != nil {
-			return err
-		}
-		for _, c := range runs {
-			if err := c.finish("complete"); err != nil {
+		s := l.section("deep", fmt.Sprintf("step %d against %d", late, early))
+		s.add("early, wall", microseconds(shallow.wall)/float64(shallow.steps), "µs/step", Lower)
+		s.add("early, server CPU", microseconds(shallow.cpu)/float64(shallow.steps), "µs/step", Lower)
+		s.add("late, wall", microseconds(far.wall)/float64(far.steps), "µs/step", Lower)
+		s.add("late, server CPU", microseconds(far.cpu)/float64(far.steps), "µs/step", Lower)
+		s.add("wall, late over early", float64(far.wall)/float64(shallow.wall), "×", Lower, goal(1.2))
+		s.add("CPU, late over early", float64(far.cpu)/float64(max(1, shallow.cpu)), "×", Lower, goal(1.2))
+		return long.finish("complete")
+	})
+}
+
+// spent is what steps took, one request after another.
+type spent struct {
+	steps     int
+	wall, cpu time.Duration // cpu: of the server
+}
+
+// spend has each of the runs record so many steps.
+func (l *lab) spend(ctx context.Context, on *spent, steps int, runs ...*caller) error {
+	before, err := l.server.scrape(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	for _, c := range runs {
+		for range steps {
+			if err := c.next(); err != nil {
 				return err
 			}
 		}
-		return nil
-	})
+	}
+	on.wall += time.Since(began)
+	after, err := l.server.scrape(ctx)
+	on.cpu += after.cpu() - before.cpu()
+	on.steps += steps * len(runs)
+	return err
 }
 
 // history gives a run its first steps, quickly: an agent may do several at once.

@@ -47,7 +47,7 @@ func (f *forms) prepare(ctx context.Context, db *sql.DB, text string) (*sql.Stmt
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if first := f.of[text]; first != nil { // somebody else was faster
-		_ = st.Close() // nobody has used it
+		_ = st.Close() //nolint:sqlclosecheck // at once: nobody has used it
 		return first, nil
 	}
 	if f.of == nil {

@@ -70,7 +70,7 @@ func TestTheLogOfAFullDiskIsShort(t *testing.T) {
 		disk(sqlite.FaultFull)
 		refuse(50)
 		logged(`level=ERROR msg="the database refuses to write" refused=1 `)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		refuse(50)
 		logged(`level=ERROR msg="the database refuses to write" refused=51 `)
 
@@ -80,7 +80,7 @@ func TestTheLogOfAFullDiskIsShort(t *testing.T) {
 		disk(sqlite.FaultFull)
 		refuse(1)
 		disk(nil)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		take()
 		logged(`level=INFO msg="the database takes writes again" refused=101`)
 		take()
