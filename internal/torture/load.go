@@ -15,10 +15,16 @@ import (
 // load is what clients and people do.
 type load struct {
 	seed   uint64
-	rate   float64 // steps a second
+	rate   float64       // steps a second
+	every  time.Duration // an execution is created
 	api    *client.Client
 	ledger *ledger
 	next   atomic.Int64 // number of the next execution
+}
+
+func newLoad(o *Options, api *client.Client, l *ledger) *load {
+	every := time.Duration(float64(time.Second) * meanSteps(o.Seed) / o.Rate)
+	return &load{seed: o.Seed, rate: o.Rate, every: every, api: api, ledger: l}
 }
 
 // sessions bounds how many clients are at work; more would only wait.
@@ -31,8 +37,7 @@ func (l *load) run(ctx context.Context) {
 	defer all.Wait()
 	all.Go(func() { l.approver(ctx) })
 	free := make(chan struct{}, sessions)
-	every := time.Duration(float64(time.Second) * meanSteps(l.seed) / l.rate)
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(l.every)
 	defer tick.Stop()
 	for {
 		select {

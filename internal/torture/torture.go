@@ -132,13 +132,12 @@ func newScene(ctx context.Context, o *Options, dir, aside string) (*scene, error
 		return nil, err
 	}
 	l := newLedger()
-	s := &scene{place: p, ledger: l, known: make(chan struct{}), done: make(chan struct{})}
+	s := &scene{place: p, ledger: l, load: newLoad(o, p.api, l), known: make(chan struct{}), done: make(chan struct{})}
 	ctx, s.cancel = context.WithCancel(ctx)
 	if s.fleet, err = newFleet(ctx, p.api, o.Seed, l); err != nil {
 		s.cancel()
 		return nil, err
 	}
-	s.load = &load{seed: o.Seed, rate: o.Rate, api: p.api, ledger: l}
 	go func() {
 		defer close(s.done)
 		if err := s.fleet.register(ctx, p.api); err != nil {
