@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/agentkernel/kernelctl/internal/client"
+	"github.com/agentkernel/kernelctl/internal/freeport"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into the scripts")
@@ -114,12 +114,8 @@ func cmdServer(ts *testscript.TestScript, neg bool, args []string) {
 // start runs the server until it answers, on the port that it had before.
 func (s *server) start(flags ...string) error {
 	if s.addr == "" {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		s.addr = l.Addr().String()
-		if err := l.Close(); err != nil {
+		var err error
+		if s.addr, err = freeport.Loopback(context.Background()); err != nil {
 			return err
 		}
 		s.cleanup(func() { _ = s.end(syscall.SIGKILL) })

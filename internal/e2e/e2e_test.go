@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentkernel/kernelctl/internal/client"
+	"github.com/agentkernel/kernelctl/internal/freeport"
 	"github.com/agentkernel/kernelctl/internal/wire"
 )
 
@@ -95,12 +96,11 @@ func (p *process) kill() {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Loopback(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	return address
 }
 
 // world is a server, an agent and a model provider.

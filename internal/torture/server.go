@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agentkernel/kernelctl/internal/client"
+	"github.com/agentkernel/kernelctl/internal/freeport"
 )
 
 const token = "torture-token-torture-token"
@@ -32,15 +32,13 @@ func newPlace(ctx context.Context, binary, dir, aside string) (*place, error) {
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.MkdirAll(aside, 0o700)); err != nil {
 		return nil, err
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	listen, err := freeport.Loopback(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find a free port: %w", err)
+		return nil, err
 	}
-	p := &place{binary: binary, dir: dir, aside: aside, listen: l.Addr().String()}
-	if p.api, err = api("http://"+p.listen, token, sessions); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return p, l.Close()
+	p := &place{binary: binary, dir: dir, aside: aside, listen: listen}
+	p.api, err = api("http://"+p.listen, token, sessions)
+	return p, err
 }
 
 func (p *place) db() string  { return filepath.Join(p.dir, "kernel.db") }
