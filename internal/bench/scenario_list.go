@@ -114,17 +114,28 @@ func again(ctx context.Context, c *conn, path string, d time.Duration) (took sam
 
 // sameWork is the path of a bare read that takes as long as a query took alone.
 func (l *lab) sameWork(ctx context.Context, c *conn, q *query) (string, error) {
-	const blocks = 4096
-	var median [2]time.Duration
-	for i, n := range []int{0, blocks} {
-		took, err := again(ctx, c, workPath(n, q.size), min(probeTime, l.Duration/2))
+	var took [2]samples
+	for i, blocks := range []int{0, measuredBlocks} {
+		all, err := again(ctx, c, workPath(blocks, q.size), min(probeTime, l.Duration/2))
 		if err != nil {
 			return "", err
 		}
-		median[i] = took.sorted().quantile(0.5)
+		took[i] = all.sorted()
 	}
-	left := max(0, q.alone.sorted().quantile(0.5)-median[0])
-	return workPath(int(blocks*left/max(1, median[1]-median[0])), q.size), nil
+	left := q.alone.sorted().quantile(0.5) - took[0].quantile(0.5)
+	return workPath(blocksFor(left, took[0][0], took[1][0]), q.size), nil
+}
+
+// measuredBlocks is how many blocks show how long one takes.
+const measuredBlocks = 4096
+
+// blocksFor is how many blocks a time has room for, by the quickest answers
+// without any and with [measuredBlocks]. On a machine with much else to do those
+// with may be the quicker ones: no machine hashes a block in less than the least.
+func blocksFor(left, none, measured time.Duration) int {
+	const least = 100 * time.Nanosecond
+	one := max(least, (measured-none)/measuredBlocks)
+	return int(max(0, left) / one)
 }
 
 // logOf makes an execution of so many steps and says which it is.

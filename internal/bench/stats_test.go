@@ -224,3 +224,23 @@ func TestProse(t *testing.T) {
 		t.Errorf("it compresses to %.2f, which no real text does", share)
 	}
 }
+
+func TestBlocksFor(t *testing.T) {
+	t.Parallel()
+	const block = time.Microsecond
+	for _, tt := range []struct {
+		name                 string
+		left, none, measured time.Duration
+		want                 int
+	}{
+		{"as measured", 2 * time.Millisecond, time.Millisecond, time.Millisecond + measuredBlocks*block, 2000},
+		{"no time", 0, time.Millisecond, 5 * time.Millisecond, 0},
+		{"quicker than without any work", -time.Millisecond, time.Millisecond, 5 * time.Millisecond, 0},
+		{"work that seems to take no time", 30 * time.Millisecond, 5 * time.Millisecond, 5 * time.Millisecond, 300_000},
+		{"work that seems to save time", 30 * time.Millisecond, 5 * time.Millisecond, time.Millisecond, 300_000},
+	} {
+		if got := blocksFor(tt.left, tt.none, tt.measured); got != tt.want {
+			t.Errorf("%s: %d blocks, want %d", tt.name, got, tt.want)
+		}
+	}
+}
