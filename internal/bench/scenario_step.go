@@ -177,22 +177,15 @@ func (l *lab) deep(ctx context.Context) error {
 	const turns, early = 10, 10                      // steps before the first that are measured
 	late, window := l.scaled(10_000), l.scaled(2000) // steps before the last ones, and how many are measured
 	return l.callers(ctx, 1, func(ctx context.Context, _ int, conn *conn) error {
-		long := l.caller(conn)
-		if err := long.begin(ctx, ""); err != nil {
-			return err
-		}
-		if err := l.history(ctx, long, late); err != nil {
+		long, err := l.history(ctx, conn, late)
+		if err != nil {
 			return err
 		}
 		var shallow, far spent
 		short := make([]*caller, max(1, window/turns/l.Steps))
 		for range turns {
 			for i := range short {
-				short[i] = l.caller(conn)
-				if err := short[i].begin(ctx, ""); err != nil {
-					return err
-				}
-				if err := l.history(ctx, short[i], early); err != nil {
+				if short[i], err = l.history(ctx, conn, early); err != nil {
 					return err
 				}
 			}
@@ -246,29 +239,32 @@ func (l *lab) spend(ctx context.Context, on *spent, steps int, runs ...*caller) 
 	return err
 }
 
-// history gives a run its first steps, quickly: an agent may do several at once.
-func (l *lab) history(ctx context.Context, c *caller, steps int) error {
+// history begins a run and gives it its first steps, many of them quickly: an
+// agent may do several at once.
+func (l *lab) history(ctx context.Context, on *conn, steps int) (*caller, error) {
 	const hands = 16
+	c := l.caller(on)
+	if err := c.begin(ctx, ""); err != nil {
+		return nil, err
+	}
 	if steps < 10*hands {
 		for range steps {
 			if err := c.next(); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		return nil
+		return c, nil
 	}
-	now, from := c.now, c.n
-	err := l.callers(ctx, hands, func(_ context.Context, i int, conn *conn) error {
+	c.n = steps
+	return c, l.callers(ctx, hands, func(_ context.Context, i int, conn *conn) error {
 		hand := l.caller(conn)
-		hand.now = now
+		hand.now = c.now
 		for n := i; n < steps; n += hands {
-			hand.n = from + n
+			hand.n = n
 			if err := hand.next(); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	c.n = from + steps
-	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agentkernel/kernelctl/internal/client"
+	"github.com/agentkernel/kernelctl/internal/freeport"
 	"github.com/agentkernel/kernelctl/internal/wire"
 )
 
@@ -219,12 +219,8 @@ func TestErrors(t *testing.T) {
 	})
 	t.Run("no server", func(t *testing.T) {
 		t.Parallel()
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		addr, err := freeport.Loopback(ctx)
 		if err != nil {
-			t.Fatal(err)
-		}
-		addr := l.Addr().String()
-		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
 		c, err := client.New(addr, fast())

@@ -22,39 +22,51 @@ const mostForms = 32
 // would compile the query again for every value.
 const bound = " LIMIT ?+0"
 
-// query runs a list.
-func (f *forms) query(ctx context.Context, db *sql.DB, text string, args ...any) (*sql.Rows, error) {
-	f.mu.Lock()
-	st, full := f.of[text], len(f.of) == mostForms
-	f.mu.Unlock()
-	if st == nil && full {
-		return db.QueryContext(ctx, text, args...)
+// list calls scan for every row of a list.
+func (db *DB) list(ctx context.Context, text string, args []any, scan func(scanner) error) error {
+	st, err := db.queries.lists.get(ctx, db.read, text)
+	switch {
+	case err != nil:
+		return err
+	case st != nil:
+		return all(ctx, st, scan, args...)
 	}
-	if st == nil {
-		var err error
-		if st, err = f.prepare(ctx, db, text); err != nil {
-			return nil, err
-		}
+	rows, err := db.read.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
 	}
-	return st.QueryContext(ctx, args...)
+	return each(rows, scan)
 }
 
-func (f *forms) prepare(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, error) {
+// get is the compiled form of a text, or nil when there are too many of them.
+func (f *forms) get(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, error) {
+	f.mu.Lock()
+	st, full := f.of[text], len(f.of) >= mostForms
+	f.mu.Unlock()
+	if st != nil || full {
+		return st, nil
+	}
 	st, err := db.PrepareContext(ctx, text)
 	if err != nil {
 		return nil, err
 	}
+	return f.keep(text, st), nil
+}
+
+// keep keeps a new statement, unless others were faster: then it is theirs, or
+// nil, that counts.
+func (f *forms) keep(text string, st *sql.Stmt) *sql.Stmt {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if first := f.of[text]; first != nil { // somebody else was faster
-		_ = st.Close() //nolint:sqlclosecheck // at once: nobody has used it
-		return first, nil
+	if first := f.of[text]; first != nil || len(f.of) >= mostForms {
+		_ = st.Close() // nobody has used it
+		return first
 	}
 	if f.of == nil {
 		f.of = make(map[string]*sql.Stmt)
 	}
 	f.of[text] = st
-	return st, nil
+	return st
 }
 
 func (f *forms) close() {

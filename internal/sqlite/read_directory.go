@@ -15,11 +15,7 @@ import (
 func (db *DB) Approvals(ctx context.Context, q store.ApprovalQuery) (page []store.Approval, err error) {
 	text, args := listApprovals(q)
 	err = db.reading(ctx, "list approvals", func(ctx context.Context) error {
-		rows, err := db.queries.lists.query(ctx, db.read, text, args...)
-		if err != nil {
-			return err
-		}
-		if err := each(rows, func(row scanner) error {
+		if err := db.list(ctx, text, args, func(row scanner) error {
 			var a store.Approval
 			err := scanApproval(row, &a)
 			page = append(page, a)

@@ -80,11 +80,7 @@ func (db *DB) Executions(ctx context.Context, q store.ExecutionQuery) (page []st
 			}
 			rest.Limit = q.Limit - len(page)
 			text, args := listExecutions(rest, w)
-			rows, err := db.queries.lists.query(ctx, db.read, text, args...)
-			if err != nil {
-				return err
-			}
-			if err := each(rows, func(row scanner) error {
+			if err := db.list(ctx, text, args, func(row scanner) error {
 				var x store.Execution
 				err := scanExecutionRow(row, &x)
 				page = append(page, x)
@@ -144,11 +140,7 @@ func (db *DB) sparsest(ctx context.Context, q store.ExecutionQuery, entries int)
 	for i, label := range indexes {
 		walks[i].label, to[i] = label, &walks[i].from
 	}
-	rows, err := db.queries.lists.query(ctx, db.read, text, args...)
-	if err != nil {
-		return best, err
-	}
-	err = each(rows, func(row scanner) error { return row.Scan(to...) })
+	err = db.list(ctx, text, args, func(row scanner) error { return row.Scan(to...) })
 	return slices.MinFunc(walks, func(a, b walk) int { return cmp.Compare(a.from, b.from) }), err
 }
 

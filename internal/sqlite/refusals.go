@@ -28,7 +28,7 @@ func (r *refusals) refused(log *slog.Logger, err error) {
 	log.Error("the database refuses to write", slog.Int("refused", r.count), slog.Any("err", explain(err)))
 }
 
-// committed is called after every commit.
+// committed is called when a batch that wrote was committed.
 func (r *refusals) committed(log *slog.Logger) {
 	if r.logged.IsZero() || time.Since(r.last) < calm {
 		return
